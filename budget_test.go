@@ -7,7 +7,7 @@ import (
 	"reeve"
 )
 
-// Sums saturate instead of overflowing.
+// TestAmountsSaturate checks that sums saturate instead of overflowing.
 func TestAmountsSaturate(t *testing.T) {
 	for _, c := range [][3]int64{{1, 2, 3}, {math.MaxInt64, 1, math.MaxInt64}, {1, math.MaxInt64, math.MaxInt64},
 		{math.MaxInt64, math.MaxInt64, math.MaxInt64}, {math.MinInt64, -1, math.MinInt64},

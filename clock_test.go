@@ -9,8 +9,8 @@ import (
 	"reeve"
 )
 
-// Every accepted time and every stored number can be encoded as JSON. One that cannot would make a whole list
-// unreadable.
+// TestL19_TimesThatCanBeShown checks that every accepted time and every stored number encodes as JSON. One that does
+// not would make a whole list unreadable.
 func TestL19_TimesThatCanBeShown(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"2026-01-08T10:00:00+24:00", "2026-01-08T10:00:00-24:00", "2026-01-08T10:00:00+12:60",

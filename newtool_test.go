@@ -12,7 +12,7 @@ import (
 	"reeve"
 )
 
-// schemaOf gives the schema of T as a tree.
+// schemaOf returns the decoded schema of T.
 func schemaOf[T any](t *testing.T) map[string]any {
 	t.Helper()
 	b, err := reeve.SchemaFor[T]()
@@ -84,7 +84,7 @@ func TestO22_EnumValuesHaveTheFieldsType(t *testing.T) {
 		"days":{"type":"array","items":{"type":"string","enum":["mon","tue"]},"default":["mon"]}`, `"size","factor","sure","days"`))
 }
 
-// span writes itself as text, as host.Duration does.
+// span encodes itself as text, as host.Duration does.
 type span time.Duration
 
 func (s *span) UnmarshalText(b []byte) error {
@@ -228,7 +228,7 @@ func TestO22_BadTagsNameTheField(t *testing.T) {
 	}
 }
 
-// Wrong is embedded with a name of its own, which encoding/json would nest and a reader would not expect.
+// Wrong is embedded with a JSON name. encoding/json would nest it.
 type Wrong struct{ A int }
 
 func schemaError[T any]() error {
@@ -247,7 +247,7 @@ func TestO22_UnsupportedTypesAreErrors(t *testing.T) {
 		"an int key":   schemaError[struct{ M map[int]int }],
 	} {
 		if make() == nil {
-			t.Errorf("%s was taken", name)
+			t.Errorf("%s was accepted", name)
 		}
 	}
 }
@@ -298,14 +298,14 @@ func TestO22_BadDeclarations(t *testing.T) {
 		}
 	}
 	if _, err := reeve.NewTool[greetIn, string](good, nil); err == nil {
-		t.Error("a tool without a function was made")
+		t.Error("a tool without a handler was accepted")
 	}
 	if _, err := reeve.NewTool(good, func(context.Context, string) (string, error) { return "", nil }); err == nil {
-		t.Error("arguments that are not a struct were taken")
+		t.Error("arguments that are not a struct were accepted")
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("MustTool let a bad declaration pass")
+			t.Error("MustTool accepted an invalid declaration")
 		}
 	}()
 	reeve.MustTool(reeve.Tool{}, fn)

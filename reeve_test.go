@@ -19,7 +19,7 @@ func TestIDsSortInTheOrderTheyWereIssued(t *testing.T) {
 		var got []string
 		now := time.UnixMilli(1_700_000_000_000)
 		for range rapid.IntRange(2, 50).Draw(t, "n") {
-			now = now.Add(time.Duration(rapid.IntRange(-2, 3).Draw(t, "ms")) * time.Millisecond) // clocks go back too
+			now = now.Add(time.Duration(rapid.IntRange(-2, 3).Draw(t, "ms")) * time.Millisecond) // clocks can go backwards
 			got = append(got, ids.New("op", now))
 		}
 		if !sort.StringsAreSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) {
@@ -64,7 +64,7 @@ func TestOperationTransitions(t *testing.T) {
 		}
 		for _, next := range reeve.States() {
 			if err := s.CheckTransition(next); final[s] && err == nil {
-				t.Errorf("%s is final, and yet goes to %s", s, next)
+				t.Errorf("%s is final but has a transition to %s", s, next)
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func TestOperationTransitions(t *testing.T) {
 		{reeve.Unknown, reeve.Failed}, {reeve.Dispatched, reeve.DeniedOp},
 	} {
 		if c.from.CheckTransition(c.to) == nil {
-			t.Errorf("%s may not go to %s", c.from, c.to)
+			t.Errorf("no transition from %s to %s", c.from, c.to)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestErrors(t *testing.T) {
 		t.Error("CodeOf")
 	}
 	if e := reeve.AsError(cause); e.Message != "internal error" || !errors.Is(e, cause) {
-		t.Errorf("a foreign error shows as %q", e.Message)
+		t.Errorf("an error without a code shows as %q", e.Message)
 	}
 	if e := reeve.AsError(err); e.Hint != "put it out" || e.Op != "store.Put(x)" {
 		t.Errorf("%+v", e)

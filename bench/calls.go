@@ -6,34 +6,34 @@ import (
 	"math/rand/v2"
 )
 
-// dbosShare is the share of the bare store's rate that DBOS Transact Go 1.2 reached with 1, 8 and 32 workflows in
-// flight. The module proxy does not serve DBOS, so it cannot take part in a run: these shares were measured earlier,
-// beside a bare transaction of four rows (effect, call and two messages) with equal durability.
+// dbosShare is the rate of DBOS Transact Go 1.2 with 1, 8 and 32 workflows in flight, as a share of the rate of bare
+// transactions. The module proxy does not serve DBOS, so it cannot be measured in the same run. The shares were
+// measured earlier against a bare transaction of four rows (effect, call and two messages) with equal durability.
 var dbosShare = map[string][3]float64{
 	onSQLite:   {3300. / 7300, 3200. / 12700, 1500. / 9300},
 	onPostgres: {2100. / 5300, 5400. / 9600, 2100. / 7500},
 }
 
-// measureCalls measures gated calls with one durable effect each, and whether a long history makes them or a start
-// slower.
+// measureCalls measures gated calls with one durable effect each, and whether a long history slows down calls or the
+// start of the server.
 func measureCalls(ctx context.Context, c config, t *table) {
 	for _, engine := range engines() {
-		calls(ctx, c, engine, t)
+		compareCalls(ctx, c, engine, t)
 	}
 	program := buildReeve(ctx, c)
 	for _, engine := range engines() {
-		history(ctx, c, program, engine, t)
+		compareHistory(ctx, c, program, engine, t)
 	}
 }
 
-// calls compares gated calls with River's steps, with bare transactions of the same rows, and with DBOS's share of
-// these.
-func calls(ctx context.Context, c config, engine string, t *table) {
-	w := newWorld(ctx, c, engine, "calls")
+// compareCalls compares gated calls with River's steps, with bare transactions of the same rows, and with DBOS's share
+// of these.
+func compareCalls(ctx context.Context, c config, engine string, t *table) {
+	w := newFixture(ctx, c, engine, "calls")
 	defer w.close()
 	for i, n := range []int{1, 8, 32} {
 		river := startRiver(ctx, c, engine, n)
-		got, err := alternate(ctx, c, w.gated(n), river.side, w.bare(ctx, n, 0), w.bare(ctx, n, 2))
+		got, err := alternate(ctx, c, w.gatedCalls(n), river.side, w.bareTransactions(ctx, n, 0), w.bareTransactions(ctx, n, 2))
 		river.stop()
 		check(err)
 		name := fmt.Sprintf("%s, %d in flight", engine, n)
@@ -53,12 +53,12 @@ func calls(ctx context.Context, c config, engine string, t *table) {
 	}
 }
 
-// threads is how many threads a history is spread over.
+// threads is the number of threads in a history.
 const threads = 1000
 
-// history compares the cost of a call after many calls with that after a thousand, and times starts of the real server
-// on the long history. A slice is short, so that the short history stays short.
-func history(ctx context.Context, c config, program, engine string, t *table) {
+// compareHistory compares the cost of a call after many calls with that after a thousand, and measures the start time
+// of the real server on the long history. Slices are short, so that the short history stays short.
+func compareHistory(ctx context.Context, c config, program, engine string, t *table) {
 	many := pick(c, 1_000_000, 50_000)
 	sides := make([]side, 2)
 	for i, n := range []int{1000, many} {
@@ -67,12 +67,12 @@ func history(ctx context.Context, c config, program, engine string, t *table) {
 		if n == many {
 			d.timeStarts(ctx, program, n, t)
 		}
-		w := d.openWorld(ctx)
+		w := d.openFixture(ctx)
 		defer w.close()
 		w.agent = agent
 		draw := rand.New(rand.NewPCG(1, 1))
 		sides[i] = repeat(200, func(ctx context.Context, k int) error {
-			_, err := w.step(ctx, fmt.Sprint("s", draw.IntN(threads)), k)
+			_, err := w.callStep(ctx, fmt.Sprint("s", draw.IntN(threads)), k)
 			return err
 		})
 	}
@@ -82,8 +82,8 @@ func history(ctx context.Context, c config, program, engine string, t *table) {
 
 // fillHistory makes one call and multiplies it. It returns the agent's id.
 func (d database) fillHistory(ctx context.Context, n int) string {
-	w := d.newWorld(ctx)
-	res, err := w.step(ctx, "template", 0)
+	w := d.newFixture(ctx)
+	res, err := w.callStep(ctx, "template", 0)
 	w.close()
 	check(err)
 	multiply(ctx, d, "calls", "operation_id = '"+res.OperationID+"'", n, map[string]string{
@@ -95,7 +95,7 @@ func (d database) fillHistory(ctx context.Context, n int) string {
 	return w.agent
 }
 
-// timeStarts times five starts of the real server, after a first one that prepares the data directory.
+// timeStarts measures five starts of the real server, after a first one that prepares the data directory.
 func (d database) timeStarts(ctx context.Context, program string, n int, t *table) {
 	var took []float64
 	for i := range 6 {

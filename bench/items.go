@@ -11,37 +11,37 @@ import (
 
 const automation = "bench"
 
-// itemScript works on input.n items and makes one call for each that is not done.
+// itemScript processes input.n items with one call for each that is not done.
 const itemScript = `for (let i = 0; i < input.n; i++)
   await Items.withItem('item-' + String(i + input.from).padStart(7, '0'), 'Item ' + i, async (ctx) => {
     if (!ctx.item.isDone) await Tools.call('step', { path: '/steps/' + i % 50 + '.txt', content: input.content })
   })`
 
-// measureItems measures an automation on SQLite: items with one local effect each beside bare transactions, one
-// after the other; and how fast a run passes over items that are done.
+// measureItems measures an automation on SQLite: items with one local effect each against sequential bare transactions,
+// and the rate at which a run skips items that are done.
 func measureItems(ctx context.Context, c config, t *table) {
-	s := startOwn(ctx, filepath.Join(c.dir, "items"))
+	s := startBenchServer(ctx, filepath.Join(c.dir, "items"))
 	defer s.stop()
 	must(s.api.Automations().Create(ctx, reeve.AutomationRequest{Name: automation, Tools: []string{toolName},
 		ScriptRequest: reeve.ScriptRequest{Source: itemScript}}))
-	w := newWorld(ctx, c, onSQLite, "items")
+	w := newFixture(ctx, c, onSQLite, "items")
 	defer w.close()
 	each, begun := pick(c, 10_000, 1000), 0
 	c.rounds = min(c.rounds, 3)
 	got := must(alternate(ctx, c, func(ctx context.Context, _ time.Duration) (float64, error) {
 		begun += each
 		return s.work(ctx, begun-each, each)
-	}, w.bare(ctx, 1, 2), w.bare(ctx, 1, 0)))
+	}, w.bareTransactions(ctx, 1, 2), w.bareTransactions(ctx, 1, 0)))
 	t.compare("items with one call", "items/s", got[0], "bare transaction of four rows", got[1], atLeast(0.5))
-	t.compare("items with one call", "items/s", got[0], "bare transaction, same rows", got[2], informs)
+	t.compare("items with one call", "items/s", got[0], "bare transaction, same rows", got[2], informational)
 	done := must(alternate(ctx, c, func(ctx context.Context, _ time.Duration) (float64, error) {
 		return s.work(ctx, 0,
 			each)
 	}))
-	t.floor("items that are done, passed over", "items/s", median(done[0]), 15_000)
+	t.floor("items that are done, skipped", "items/s", median(done[0]), 15_000)
 }
 
-// work runs the automation over n items and returns how many it worked on per second, by the times of its run.
+// work runs the automation over n items and returns items per second, from the start and end times of the run.
 func (s *server) work(ctx context.Context, from, n int) (float64, error) {
 	input := fmt.Appendf(nil, `{"from": %d, "n": %d, "content": %q}`, from, n, content)
 	asked, err := s.api.Automations().Start(ctx, automation, reeve.AutomationRunRequest{Input: input})

@@ -1,10 +1,10 @@
-// Command bench measures Reeve beside a peer or a limit and prints one line per figure:
+// Command bench measures Reeve against peers and limits and prints one line per figure:
 //
 //	make bench
 //	cd bench && go run . -short -run items
 //
-// Rates depend on the machine and on what else runs on it. Ratios are the result: both sides of a comparison are
-// measured in the same run, in alternating slices of time, so that a busy machine slows both.
+// Rates depend on the machine and its load, so compare the ratios. Both sides of a comparison are measured in the same
+// run, in alternating slices of time, so that a busy machine slows down both.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"reeve/internal/sandbox/confine"
 )
 
-// config says how much to measure, and where to put databases.
+// config sets the amount of work and the directory of the databases.
 type config struct {
 	short  bool
 	rounds int           // slices that each side of a comparison gets
@@ -38,7 +38,7 @@ func pick[T any](c config, full, small T) T {
 	return full
 }
 
-// sections lists what can be measured, in the order in which it runs.
+// sections lists the sections in the order in which they run.
 var sections = []struct {
 	name string
 	run  func(context.Context, config, *table)
@@ -51,7 +51,7 @@ var sections = []struct {
 }
 
 func main() {
-	confine.Serve() // the sandbox starts this program again as its worker
+	confine.Serve() // the sandbox starts this program as its worker
 	work := run
 	if dir := os.Getenv(serveDir); dir != "" {
 		work = func() error { return serve(dir) }
@@ -69,7 +69,7 @@ func run() (err error) {
 	}
 	var c config
 	which := flag.String("run", strings.Join(names, ","), "sections to run, separated by commas")
-	flag.BoolVar(&c.short, "short", false, "measure less, to see that everything works; the figures mean little")
+	flag.BoolVar(&c.short, "short", false, "run a quick check of the benchmarks; the figures mean little")
 	flag.IntVar(&c.rounds, "rounds", 0, "slices that each side of a comparison gets (default 10, with -short 3)")
 	flag.DurationVar(&c.slice, "slice", 0, "length of a slice (default 600ms, with -short 500ms)")
 	flag.Parse()
@@ -82,7 +82,7 @@ func run() (err error) {
 	chosen := strings.Split(*which, ",")
 	for _, name := range chosen {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("there is no section %q; there are %s", name, strings.Join(names, ", "))
+			return fmt.Errorf("unknown section %q; use one of %s", name, strings.Join(names, ", "))
 		}
 	}
 	host.CollectGarbage() // as reeve serve does
@@ -93,7 +93,7 @@ func run() (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(c.dir)) }()
 	if postgresServer() == "" {
-		fmt.Println("PostgreSQL is left out. To measure it as well: REEVE_PG_FSYNC=on scripts/postgres run ...")
+		fmt.Println("PostgreSQL is skipped. To include it, run: REEVE_PG_FSYNC=on scripts/postgres run ...")
 	}
 	fmt.Println(machine())
 	t := &table{}
@@ -101,8 +101,8 @@ func run() (err error) {
 		if !slices.Contains(chosen, s.name) {
 			continue
 		}
-		t.begin(s.name)
-		err := caught(func() { s.run(ctx, c, t) })
+		t.startSection(s.name)
+		err := runSection(func() { s.run(ctx, c, t) })
 		t.print(os.Stdout)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
@@ -115,28 +115,28 @@ func run() (err error) {
 // failure is an error that ends a section.
 type failure struct{ error }
 
-// check ends the section if there is an error. Other goroutines than the section's own return errors instead.
+// check panics with a failure, which ends the section, if err is not nil. Call it only in the goroutine of the section.
 func check(err error) {
 	if err != nil {
 		panic(failure{err})
 	}
 }
 
-// must returns a value, or ends the section as check does.
+// must returns a value, or ends the section like check.
 func must[T any](v T, err error) T {
 	check(err)
 	return v
 }
 
-// warn reports an error of stopping or closing something, which ends nothing.
+// warn prints an error of stopping or closing something and continues.
 func warn(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 	}
 }
 
-// caught runs a section and returns the error that ended it.
-func caught(section func()) (err error) {
+// runSection runs a section and returns the error that ended it.
+func runSection(section func()) (err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:

@@ -12,9 +12,8 @@ import (
 // side is one side of a comparison. It works for a while and returns its figure: a rate, or the cost of one operation.
 type side func(ctx context.Context, d time.Duration) (float64, error)
 
-// alternate lets the sides work in alternation and returns their figures by round. Every second round goes in the
-// other order, so that no side always follows the same one. Each side first gets a slice that is not counted,
-// to warm up.
+// alternate runs the sides in turn and returns their figures by round. It reverses the order in every second round, so
+// that no side always follows the same one. Each side first runs for one slice that is not counted, to warm up.
 func alternate(ctx context.Context, c config, sides ...side) ([][]float64, error) {
 	for _, s := range sides {
 		if _, err := s(ctx, c.slice); err != nil {
@@ -30,7 +29,7 @@ func alternate(ctx context.Context, c config, sides ...side) ([][]float64, error
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			syscall.Sync() // no side waits for what the disk still owes another
+			syscall.Sync() // flush, so that no side pays for the writes of another
 			figure, err := sides[i](ctx, c.slice)
 			if err != nil {
 				return nil, err
@@ -41,9 +40,9 @@ func alternate(ctx context.Context, c config, sides ...side) ([][]float64, error
 	return figures, nil
 }
 
-// callers is a side of n goroutines that repeat an operation. Its figure is operations per second.
+// callers returns a side of n goroutines that repeat an operation. Its figure is operations per second.
 func callers(n int, do func(ctx context.Context, caller, i int) error) side {
-	done := make([]int, n) // counts on from slice to slice
+	done := make([]int, n) // continues from slice to slice
 	return func(ctx context.Context, d time.Duration) (float64, error) {
 		var all sync.WaitGroup
 		var count atomic.Int64
@@ -69,7 +68,8 @@ func callers(n int, do func(ctx context.Context, caller, i int) error) side {
 	}
 }
 
-// repeat is a side that makes the same number of calls in every slice. Its figure is the cost of one in microseconds.
+// repeat returns a side that makes the same number of calls in every slice. Its figure is the cost of one call in
+// microseconds.
 func repeat(calls int, do func(ctx context.Context, i int) error) side {
 	i := 0
 	return func(ctx context.Context, _ time.Duration) (float64, error) {

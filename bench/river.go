@@ -12,20 +12,21 @@ import (
 	"time"
 )
 
-// river is a River process with its jobs waiting.
+// river is a River process with queued jobs.
 type river struct {
 	name string
 	side side
 	stop func()
 }
 
-// startRiver starts River with n workers in a process of its own, so that neither side pays for the other's garbage
-// collection. Its SQLite driver needs an older River, hence two programs. Flags are those of peer.Options.
+// startRiver starts River with n workers in a separate process, so that neither side pays for the garbage collection of
+// the other. There are two programs, because River's SQLite driver needs an older River. The flags are those of
+// peer.Options.
 func startRiver(ctx context.Context, c config, engine string, n int, flags ...string) *river {
 	name, program, db := "River 0.31", "riversqlite", filepath.Join(c.dir, fmt.Sprintf("river-%d-%d.db", n, len(flags)))
 	if engine == onPostgres {
 		name, program = "River 0.50", "riverpostgres"
-		db = freshPostgres(ctx, fmt.Sprintf("river_%d_%d", n, len(flags)))
+		db = createPostgres(ctx, fmt.Sprintf("river_%d_%d", n, len(flags)))
 	}
 	file := filepath.Join(c.dir, program)
 	if _, err := os.Stat(file); err != nil {
@@ -36,7 +37,7 @@ func startRiver(ctx context.Context, c config, engine string, n int, flags ...st
 	cmd := exec.CommandContext(ctx, file, append([]string{"-database", db, "-workers", strconv.Itoa(n)}, flags...)...)
 	cmd.Stderr = os.Stderr
 	if os.Getenv("GOGC") == "" {
-		cmd.Env = append(os.Environ(), "GOGC=400") // about as seldom as Reeve collects garbage
+		cmd.Env = append(os.Environ(), "GOGC=400") // about as rarely as in Reeve
 	}
 	in := must(cmd.StdinPipe())
 	out := must(cmd.StdoutPipe())
@@ -48,7 +49,7 @@ func startRiver(ctx context.Context, c config, engine string, n int, flags ...st
 		}
 		return strconv.ParseFloat(answers.Text(), 64)
 	}
-	must(read()) // the first line says that it is ready
+	must(read()) // the first line means that River is ready
 	work := func(_ context.Context, d time.Duration) (float64, error) {
 		if _, err := fmt.Fprintln(in, d); err != nil {
 			return 0, err

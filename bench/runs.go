@@ -17,63 +17,63 @@ import (
 	"reeve/internal/wake"
 )
 
-// measureRuns measures how wakes become runs, how soon, and what it costs to find whom a change concerns.
+// measureRuns measures the rate and the latency of runs, timers, and the lookup of subscriptions.
 func measureRuns(ctx context.Context, c config, t *table) {
 	for _, engine := range engines() {
 		for _, n := range []int{8, 32} {
 			for _, durable := range []bool{true, false} {
-				throughput(ctx, c, engine, n, durable, t)
+				compareThroughput(ctx, c, engine, n, durable, t)
 			}
 		}
-		latency(ctx, c, engine, t)
-		timers(ctx, c, engine, t)
-		subscriptions(ctx, c, engine, t)
+		measureLatency(ctx, c, engine, t)
+		measureTimers(ctx, c, engine, t)
+		compareSubscriptions(ctx, c, engine, t)
 	}
 }
 
-// idleBrain is a brain that does nothing. Its pacer can hold it.
+// idleBrain is a brain that does nothing. Its pacer can block it.
 type idleBrain struct {
-	pacer *peer.Pacer
-	begun atomic.Int64
-	note  func(run reeve.Run) // called when a run begins, if set
+	pacer   *peer.Pacer
+	started atomic.Int64
+	onStart func(run reeve.Run) // called at the start of each run, if set
 }
 
 func (b *idleBrain) Run(ctx context.Context, run reeve.Run, _ reeve.RunServer) reeve.RunEnd {
-	if b.note != nil {
-		b.note(run)
+	if b.onStart != nil {
+		b.onStart(run)
 	}
-	b.begun.Add(1)
+	b.started.Add(1)
 	if err := b.pacer.Wait(ctx); err != nil {
 		return reeve.RunEnd{State: reeve.RunFailed, Err: reeve.AsError(err)}
 	}
 	return reeve.RunEnd{State: reeve.RunCompleted}
 }
 
-// wait waits until so many runs have begun.
+// wait waits until n runs have started.
 func (b *idleBrain) wait(n int) error {
-	for end := time.Now().Add(time.Minute); b.begun.Load() < int64(n); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); b.started.Load() < int64(n); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			return fmt.Errorf("%d of %d runs began within a minute", b.begun.Load(), n)
+			return fmt.Errorf("%d of %d runs started within a minute", b.started.Load(), n)
 		}
 	}
 	return nil
 }
 
-// runWorld is a world with agents that run when they are woken.
-type runWorld struct {
-	*world
+// runFixture is a fixture with agents and a scheduler that runs them.
+type runFixture struct {
+	*fixture
 	scheduler *wake.Scheduler
 	queue     *wake.Queue
 	brain     *idleBrain
 	agents    []string
 }
 
-// agentID begins the ids of agents; a number follows.
+// agentID is the prefix of the agents' ids. A number follows.
 const agentID = "agt_bench"
 
-// newRunWorld makes a database with agents.
-func newRunWorld(ctx context.Context, c config, engine, name string, agents int) *runWorld {
-	r := &runWorld{world: newWorld(ctx, c, engine, name)}
+// newRunFixture creates a database with agents.
+func newRunFixture(ctx context.Context, c config, engine, name string, agents int) *runFixture {
+	r := &runFixture{fixture: newFixture(ctx, c, engine, name)}
 	check(r.db.Update(ctx, func(tx *store.Tx) error {
 		for i := range agents {
 			a := reeve.Agent{ID: agentID + strconv.Itoa(i), WorkspaceID: workspace, Name: fmt.Sprint("agent-", i),
@@ -89,9 +89,9 @@ func newRunWorld(ctx context.Context, c config, engine, name string, agents int)
 	return r
 }
 
-// prepare makes the scheduler that runs agents, n at once; 0 means as many as by default.
-func (r *runWorld) prepare(ctx context.Context, n int) {
-	process := fmt.Sprint("proc_", n) // PostgreSQL still knows the process of an earlier scheduler
+// prepare creates a scheduler with at most n concurrent runs; 0 means the default.
+func (r *runFixture) prepare(ctx context.Context, n int) {
+	process := fmt.Sprint("proc_", n) // a new name, because PostgreSQL has a row for the earlier process
 	check(r.db.Update(ctx, func(tx *store.Tx) error { return tx.System().RegisterProcess(ctx, process) }))
 	r.brain = &idleBrain{pacer: peer.NewPacer()}
 	r.queue = wake.NewQueue(r.db)
@@ -100,25 +100,26 @@ func (r *runWorld) prepare(ctx context.Context, n int) {
 }
 
 // start runs the scheduler until stop is called.
-func (r *runWorld) start(ctx context.Context) (stop func()) {
+func (r *runFixture) start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- r.scheduler.Run(ctx) }()
 	return func() { cancel(); warn(<-done) }
 }
 
-// throughput compares wakes that are claimed, run and ended in the database with River's jobs. Both have a full
-// queue and do nothing in a run. Reeve begins a run while the end of another is being written: so that a crash would
-// repeat at most n on both sides, half as many run at once, and River completes each job before it takes the next.
-// Without durable, River works as it does by default: it completes jobs up to 50 ms later, many at once, and a crash
-// repeats all of these.
-func throughput(ctx context.Context, c config, engine string, n int, durable bool, t *table) {
-	jobs, atOnce, against, want := pick(c, 100_000, 30_000), n, ", completed later", informs
+// compareThroughput compares runs, from claiming a wake to storing the end of its run, with River's jobs. Both have a
+// full queue, and runs and jobs do nothing.
+//
+// With durable, a crash repeats at most n runs on both sides. Reeve starts a run while it stores the end of another, so
+// it gets n/2 concurrent runs. River completes each job before it takes the next. Without durable, River uses its
+// defaults: it completes jobs in batches up to 50 ms later, and a crash repeats all of these.
+func compareThroughput(ctx context.Context, c config, engine string, n int, durable bool, t *table) {
+	jobs, atOnce, against, want := pick(c, 100_000, 30_000), n, ", completed later", informational
 	flags := []string{"-empty", "-jobs", strconv.Itoa(jobs)}
 	if durable {
 		atOnce, against, want, flags = n/2, ", equal durability", atLeast(1), append(flags, "-durable")
 	}
-	w := filledQueue(ctx, c, engine, fmt.Sprintf("queue_%d_%d", n, atOnce), jobs, atOnce)
+	w := newFilledQueue(ctx, c, engine, fmt.Sprintf("queue_%d_%d", n, atOnce), jobs, atOnce)
 	defer w.close()
 	river := startRiver(ctx, c, engine, n, flags...)
 	defer river.stop()
@@ -135,10 +136,10 @@ func throughput(ctx context.Context, c config, engine string, n int, durable boo
 	t.compare(fmt.Sprintf("%s, %d in flight", engine, n), "runs/s", got[0], river.name+against, got[1], want)
 }
 
-// filledQueue makes a database whose queue holds wakes of 1,000 agents.
-func filledQueue(ctx context.Context, c config, engine, name string, wakes, atOnce int) *runWorld {
+// newFilledQueue creates a database with queued wakes of 1,000 agents.
+func newFilledQueue(ctx context.Context, c config, engine, name string, wakes, atOnce int) *runFixture {
 	const agents = 1000
-	w := newRunWorld(ctx, c, engine, name, agents)
+	w := newRunFixture(ctx, c, engine, name, agents)
 	first, err := w.queue.Wake(ctx, workspace, w.agents[0], "ann", "", "")
 	w.close()
 	check(err)
@@ -146,19 +147,20 @@ func filledQueue(ctx context.Context, c config, engine, name string, wakes, atOn
 		"run_key": "'key' || CAST(i AS TEXT)", "session_id": "'manual:key' || CAST(i AS TEXT)",
 		"due_at":   "due_at - 1000000 + i",
 		"agent_id": fmt.Sprintf("'%s' || CAST(i %% %d AS TEXT)", agentID, agents)})
-	w.world = w.openWorld(ctx)
+	w.fixture = w.openFixture(ctx)
 	w.prepare(ctx, atOnce)
 	return w
 }
 
-// latency wakes 100 agents a second by hand and measures from before each wake is written until its run begins.
-func latency(ctx context.Context, c config, engine string, t *table) {
+// measureLatency wakes 100 agents a second and measures the time from before each wake is stored to the start of its
+// run.
+func measureLatency(ctx context.Context, c config, engine string, t *table) {
 	const perSecond = 100
 	n := pick(c, 20, 3) * perSecond
-	w := newRunWorld(ctx, c, engine, "latency", 100)
+	w := newRunFixture(ctx, c, engine, "latency", 100)
 	defer w.close()
 	asked, took := make([]time.Time, n), make([]float64, n)
-	w.brain.note = func(run reeve.Run) {
+	w.brain.onStart = func(run reeve.Run) {
 		i, _ := strconv.Atoi(run.Input)
 		took[i] = milliseconds(time.Since(asked[i]))
 	}
@@ -181,13 +183,13 @@ func latency(ctx context.Context, c config, engine string, t *table) {
 	t.limit(engine+", wake to run, p99", "ms", percentile(took, 99), 100)
 }
 
-// timers measures until all runs of timers that were due within one second have begun. Half of the timers are
-// schedules; each agent has ten. Its runs without a goal must begin in the order in which they were due; each
-// schedule with a goal is run independently.
-func timers(ctx context.Context, c config, engine string, t *table) {
+// measureTimers measures the time until all runs of timers that were due within one second have started. Each agent has
+// ten timers. Half of them are schedules with a goal, which run independently. The runs of the others must start in the
+// order in which they were due.
+func measureTimers(ctx context.Context, c config, engine string, t *table) {
 	const each = 10
 	agents := pick(c, 1000, 100)
-	w := newRunWorld(ctx, c, engine, "timers", agents)
+	w := newRunFixture(ctx, c, engine, "timers", agents)
 	defer w.close()
 	due := time.Now().Add(-2 * time.Second)
 	check(w.db.Update(ctx, func(tx *store.Tx) error {
@@ -208,7 +210,7 @@ func timers(ctx context.Context, c config, engine string, t *table) {
 	}))
 	var mu sync.Mutex
 	last, wrong := map[string]time.Time{}, 0
-	w.brain.note = func(run reeve.Run) {
+	w.brain.onStart = func(run reeve.Run) {
 		mu.Lock()
 		defer mu.Unlock()
 		if run.Input != "" {
@@ -226,24 +228,25 @@ func timers(ctx context.Context, c config, engine string, t *table) {
 	took := time.Since(start).Seconds()
 	stop()
 	if wrong > 0 {
-		err = errors.Join(err, fmt.Errorf("%d runs began before one that was due earlier", wrong))
+		err = errors.Join(err, fmt.Errorf("%d runs started before one that was due earlier", wrong))
 	}
 	check(err)
-	const limit = 2.0 // seconds for 10,000 timers; it is asked of SQLite
-	want := pick(c, atMost(1), informs)
+	const limit = 2.0 // seconds for 10,000 timers; a target for SQLite only
+	want := pick(c, atMost(1), informational)
 	if engine == onPostgres {
-		want = informs
+		want = informational
 	}
-	name := fmt.Sprintf("%s, %d timers due at once, all begun", engine, agents*each)
+	name := fmt.Sprintf("%s, %d timers due at once, all started", engine, agents*each)
 	t.add(row{name: name, unit: "s", against: "limit", ours: took, peer: limit, ratio: took / limit, target: want})
 }
 
-// subscriptions compares the cost of a change with 100 tokens, ten of them watched, among many subscriptions and few.
-func subscriptions(ctx context.Context, c config, engine string, t *table) {
+// compareSubscriptions compares the cost of a change among many subscriptions with that among 1,000. The change has 100
+// tokens, ten of them with a subscription.
+func compareSubscriptions(ctx context.Context, c config, engine string, t *table) {
 	many := pick(c, 100_000, 20_000)
 	sides := make([]side, 2)
 	for k, n := range []int{1000, many} {
-		w := newWorld(ctx, c, engine, fmt.Sprint("subscriptions_", n))
+		w := newFixture(ctx, c, engine, fmt.Sprint("subscriptions_", n))
 		defer w.close()
 		for from := 0; from < n; from += 1000 {
 			check(w.db.Update(ctx, func(tx *store.Tx) error { return w.subscribe(ctx, tx, from, from+1000) }))
@@ -269,8 +272,8 @@ func subscriptions(ctx context.Context, c config, engine string, t *table) {
 		atMost(1.2))
 }
 
-// subscribe subscribes the agent to the things from a number to another.
-func (w *world) subscribe(ctx context.Context, tx *store.Tx, from, to int) error {
+// subscribe adds subscriptions of the agent to the entities from and up to, but not including, to.
+func (w *fixture) subscribe(ctx context.Context, tx *store.Tx, from, to int) error {
 	for i := from; i < to; i++ {
 		if err := tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: fmt.Sprint("sub_", i),
 			WorkspaceID: workspace,

@@ -23,7 +23,8 @@ import (
 	"reeve/internal/store"
 )
 
-// measureSearch imports mail into the real server and searches it, beside a bare SQLite index, and looks up notes.
+// measureSearch measures the import and the search of mail on the real server against a bare SQLite index, and the
+// lookup of notes.
 func measureSearch(ctx context.Context, c config, t *table) {
 	measureMail(ctx, c, t)
 	for _, engine := range engines() {
@@ -61,8 +62,8 @@ func measureMail(ctx context.Context, c config, t *table) {
 			target: want})
 	}
 	// With -short, a search takes less time than the record of its call.
-	compare("p50", usual, median, pick(c, atMost(1.3), informs))
-	compare("commonest words, slowest", common, slices.Max[[]float64], pick(c, atMost(1), informs))
+	compare("p50", usual, median, pick(c, atMost(1.3), informational))
+	compare("most frequent words, slowest", common, slices.Max[[]float64], pick(c, atMost(1), informational))
 }
 
 // openBare opens an SQLite file with the settings of the product.
@@ -83,7 +84,7 @@ CREATE TRIGGER emails_inserted AFTER INSERT ON emails BEGIN
   VALUES (new.id, new.subject, new.body, new.sender, new.recipients, new.attached);
 END;`
 
-// importMail has reeve import mail and a bare insert take in the same mails, part by part, in alternating order.
+// importMail imports mail with reeve import mail and with bare inserts, part by part, in alternating order.
 func importMail(ctx context.Context, c config, program, dir string, words []string, size, parts int, t *table) {
 	bare := openBare(filepath.Join(c.dir, "bare.db"))
 	defer bare.Close()
@@ -119,7 +120,7 @@ func importFile(ctx context.Context, program, dir, file string, n int) {
 
 type mail struct{ id, subject, sender, body string }
 
-// writeMbox makes mails and writes them to an mbox file.
+// writeMbox generates mails and writes them to an mbox file.
 func writeMbox(file string, words []string, part, n int) []mail {
 	r := rand.New(rand.NewPCG(uint64(part), 1))
 	text := func(n int) string {
@@ -128,7 +129,7 @@ func writeMbox(file string, words []string, part, n int) []mail {
 			if i > 0 {
 				b.WriteString([]string{" ", " ", " ", " ", " ", " ", " ", ", ", ".\n"}[r.IntN(9)])
 			}
-			b.WriteString(words[int(math.Pow(float64(len(words)), r.Float64()))-1]) // few words often, most seldom
+			b.WriteString(words[int(math.Pow(float64(len(words)), r.Float64()))-1]) // few words are frequent, most are rare
 		}
 		return b.String()
 	}
@@ -148,7 +149,7 @@ func writeMbox(file string, words []string, part, n int) []mail {
 	return mails
 }
 
-// insertMails writes mails to the bare database, 500 to a transaction.
+// insertMails inserts mails into the bare database, 500 per transaction.
 func insertMails(ctx context.Context, db *sql.DB, mails []mail) {
 	for some := range slices.Chunk(mails, 500) {
 		tx := must(db.BeginTx(ctx, nil))
@@ -162,7 +163,7 @@ func insertMails(ctx context.Context, db *sql.DB, mails []mail) {
 	}
 }
 
-// vocabulary returns 30,000 invented words, the commonest first.
+// vocabulary returns 30,000 random words, the most frequent first.
 func vocabulary() []string {
 	r := rand.New(rand.NewPCG(7, 7))
 	syllables := strings.Fields("ba ke li mo nu ra se ti vo zu pla gre sti dro fen gar hol jin kur lam")
@@ -175,12 +176,12 @@ func vocabulary() []string {
 	return words
 }
 
-// rareWord picks a word that somebody may look for: not one of the hundred that nearly every mail has.
+// rareWord returns a random word, but none of the hundred that nearly every mail contains.
 func rareWord(r *rand.Rand, words []string) string {
 	return words[int(100*math.Pow(float64(len(words))/100, r.Float64()))-1]
 }
 
-// search looks for words that must all be there: with the tool, over HTTP and through the gate, and with a bare
+// search runs searches for mails with all given words: with the tool, over HTTP and through the gate, and with a bare
 // query on the server's own index. It returns the times of both in milliseconds.
 func (s *server) search(ctx context.Context, index *sql.DB, list [][]string) (times [2][]float64) {
 	for i, words := range list {
@@ -202,7 +203,7 @@ func (s *server) search(ctx context.Context, index *sql.DB, list [][]string) (ti
 	return times
 }
 
-// bareSearch asks the index for the best ten mails with their snippets.
+// bareSearch queries the index for the best ten mails with their snippets.
 func bareSearch(ctx context.Context, db *sql.DB, words []string) {
 	rows := must(db.QueryContext(ctx, `SELECT e.message_id, e.subject, e.sender, e.sent_at,
 		snippet(emails_words, 0, '<mark>', '</mark>', '…', 32), snippet(emails_words, 1, '<mark>', '</mark>', '…', 48)
@@ -217,9 +218,9 @@ func bareSearch(ctx context.Context, db *sql.DB, words []string) {
 	check(rows.Err())
 }
 
-// measureNotes looks up the notes that fit a message, among many notes of the same user.
+// measureNotes measures the lookup of the notes that match a message, among many notes of the same user.
 func measureNotes(ctx context.Context, c config, engine string, t *table) {
-	w := newWorld(ctx, c, engine, "notes")
+	w := newFixture(ctx, c, engine, "notes")
 	defer w.close()
 	const user = "ann"
 	many, words := pick(c, 100_000, 10_000), vocabulary()
@@ -251,5 +252,5 @@ func measureNotes(ctx context.Context, c config, engine string, t *table) {
 		}))
 		took = append(took, milliseconds(time.Since(start)))
 	}
-	t.limit(fmt.Sprintf("%s, notes that fit a message, among %d, p95", engine, many), "ms", percentile(took, 95), 50)
+	t.limit(fmt.Sprintf("%s, notes that match a message, among %d, p95", engine, many), "ms", percentile(took, 95), 50)
 }

@@ -22,7 +22,7 @@ import (
 	"reeve/model"
 )
 
-// server is a Reeve server in a process of its own.
+// server is a Reeve server in a separate process.
 type server struct {
 	cmd   *exec.Cmd
 	url   string
@@ -42,8 +42,8 @@ func buildReeve(ctx context.Context, c config) string {
 	return program
 }
 
-// startReeve runs reeve serve on a data directory, and on a PostgreSQL database if one is named. It also returns the
-// time from the start of the process until /readyz answered.
+// startReeve runs reeve serve on a data directory, and on a PostgreSQL database unless database is empty. It also
+// returns the time from the start of the process to the response of /readyz.
 func startReeve(ctx context.Context, program, dir, database string) (*server, time.Duration) {
 	args := []string{"serve", "--dir", dir, "--listen", "127.0.0.1:0"}
 	if database != "" {
@@ -55,13 +55,13 @@ func startReeve(ctx context.Context, program, dir, database string) (*server, ti
 	took := time.Since(start)
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		check(fmt.Errorf("/readyz says %s", resp.Status))
+		check(fmt.Errorf("/readyz returned %s", resp.Status))
 	}
 	return s, took
 }
 
-// startOwn runs this program as a server with a model that answers at once: see serve.
-func startOwn(ctx context.Context, dir string) *server {
+// startBenchServer runs this program as a server with a model that answers immediately; see serve.
+func startBenchServer(ctx context.Context, dir string) *server {
 	cmd := exec.CommandContext(ctx, must(os.Executable()))
 	cmd.Env = append(os.Environ(), serveDir+"="+dir)
 	return startServer(cmd, dir)
@@ -81,7 +81,7 @@ func startServer(cmd *exec.Cmd, dir string) *server {
 		}
 	}
 	if s.url == "" {
-		check(errors.Join(errors.New("the server did not say that it is ready"), lines.Err(), cmd.Wait()))
+		check(errors.Join(errors.New("the server ended before it was ready"), lines.Err(), cmd.Wait()))
 	}
 	s.token = strings.TrimSpace(string(must(os.ReadFile(filepath.Join(dir, "owner.token")))))
 	s.api = must(client.New(client.Config{URL: s.url, Token: s.token}))
@@ -94,8 +94,7 @@ func (s *server) stop() {
 	warn(errors.Join(s.cmd.Process.Signal(syscall.SIGTERM), s.cmd.Wait()))
 }
 
-// memory returns what the kernel says of the server's resident memory, in MB: VmRSS is that of now, VmHWM the most
-// so far.
+// memory returns the resident memory of the server in MB: VmRSS for the current, VmHWM for the highest value.
 func (s *server) memory(field string) (mb float64) {
 	b := must(os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid)))
 	for line := range strings.Lines(string(b)) {
@@ -106,15 +105,15 @@ func (s *server) memory(field string) (mb float64) {
 	return mb
 }
 
-// serveDir is the environment variable that makes this program a server. It names the data directory.
+// serveDir is the environment variable with the data directory that makes this program run as a server.
 const serveDir = "REEVE_BENCH_SERVE"
 
-// serve runs a Reeve host as reeve serve does, with a model that costs no time and with the step tool.
+// serve runs a Reeve host like reeve serve, with an instant model and the step tool.
 func serve(dir string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	host.CollectGarbage()
-	h, err := host.New(ctx, host.Config{Dir: dir, Listen: "127.0.0.1:0", Model: instant{}, Rate: 1e6, Burst: 1e6,
+	h, err := host.New(ctx, host.Config{Dir: dir, Listen: "127.0.0.1:0", Model: instantModel{}, Rate: 1e6, Burst: 1e6,
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
@@ -125,33 +124,33 @@ func serve(dir string) error {
 	return h.Run(ctx, func(url string) { fmt.Println(readyLine + url) })
 }
 
-// tokensPerSecond is how fast the instant model streams.
+// tokensPerSecond is the rate at which the instant model streams.
 const tokensPerSecond = 20
 
-// instant is a model that answers at once. Told "call" it calls write_file; told "stream N" it streams N tokens,
-// each with its number and the time at which it was made; otherwise it says one word.
-type instant struct{}
+// instantModel is a model that answers immediately. For the message "call" it calls write_file. For "stream N" it
+// streams N tokens, each with its number and creation time. Otherwise it answers with one word.
+type instantModel struct{}
 
-func (instant) Answer(ctx context.Context, r model.Request, watch func(model.Delta)) (model.Answer, error) {
+func (instantModel) Answer(ctx context.Context, r model.Request, watch func(model.Delta)) (model.Answer, error) {
 	a := model.Answer{Provider: "bench", Model: "instant", Stop: model.StopEnd,
 		Usage: model.Usage{Input: 10, Output: 10}}
 	last := r.Messages[len(r.Messages)-1].Parts
-	said := last[len(last)-1]
-	say := func(text string) {
+	input := last[len(last)-1]
+	emit := func(text string) {
 		if watch != nil {
 			watch(model.Delta{Type: model.TextDelta, Text: text})
 		}
 	}
-	if said.Type != model.Result && said.Text == "call" {
+	if input.Type != model.Result && input.Text == "call" {
 		a.Stop = model.StopTools
 		a.Parts = []model.Part{{Type: model.ToolCall, ID: "call_1", Name: "write_file",
 			Args: json.RawMessage(`{"path":"/note.txt","content":"what a turn found out"}`)}}
 		return a, nil
 	}
 	a.Parts = []model.Part{{Type: model.Text, Text: "Done."}}
-	n, streams := strings.CutPrefix(said.Text, "stream ")
-	if !streams {
-		say("Done.")
+	n, isStream := strings.CutPrefix(input.Text, "stream ")
+	if !isStream {
+		emit("Done.")
 		return a, nil
 	}
 	count, err := strconv.Atoi(n)
@@ -166,7 +165,7 @@ func (instant) Answer(ctx context.Context, r model.Request, watch func(model.Del
 		case <-ctx.Done():
 			return a, ctx.Err()
 		}
-		say(fmt.Sprintf("%d@%d ", i, time.Now().UnixNano()))
+		emit(fmt.Sprintf("%d@%d ", i, time.Now().UnixNano()))
 	}
 	return a, nil
 }

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// target is what a ratio must reach.
+// target is the ratio that a line must reach.
 type target struct {
 	ratio float64
-	most  bool // the ratio must not be higher; otherwise it must not be lower
-	none  bool // the line only informs
+	most  bool // ratio is an upper bound; otherwise it is a lower bound
+	none  bool // the line has no target
 }
 
 func atLeast(ratio float64) target { return target{ratio: ratio} }
 func atMost(ratio float64) target  { return target{ratio: ratio, most: true} }
 
-var informs = target{none: true}
+var informational = target{none: true}
 
 func (t target) met(ratio float64) bool {
 	return t.none || (t.most && ratio <= t.ratio) || (!t.most && ratio >= t.ratio)
@@ -38,21 +38,21 @@ func (t target) String() string {
 	}
 }
 
-// row is one line of the table: a figure beside that of a peer, or beside a limit.
+// row is one line of the table: a figure and that of a peer, or a limit.
 type row struct {
 	name, unit, against string
 	ours, peer, ratio   float64
 	target              target
 }
 
-// table holds the lines of the current section, and counts targets over all sections.
+// table has the lines of the current section, and counts the targets of all sections.
 type table struct {
 	section  string
 	rows     []row
 	met, all int
 }
 
-func (t *table) begin(section string) { t.section, t.rows = section, nil }
+func (t *table) startSection(section string) { t.section, t.rows = section, nil }
 
 func (t *table) add(r row) {
 	t.rows = append(t.rows, r)
@@ -65,8 +65,8 @@ func (t *table) add(r row) {
 	}
 }
 
-// compare adds a line for two sides that were measured in alternation. The ratio is the median of the ratios of
-// neighbouring slices.
+// compare adds a line for two sides measured by alternate. The ratio is the median of the ratios of neighbouring
+// slices.
 func (t *table) compare(name, unit string, ours []float64, against string, peer []float64, want target) {
 	ratios := make([]float64, len(ours))
 	for i := range ratios {
@@ -76,13 +76,13 @@ func (t *table) compare(name, unit string, ours []float64, against string, peer 
 		target: want})
 }
 
-// limit adds a line for a figure that must not exceed a limit.
+// limit adds a line for a figure with an upper limit.
 func (t *table) limit(name, unit string, figure, limit float64) {
 	t.add(row{name: name, unit: unit, against: "limit", ours: figure, peer: limit, ratio: figure / limit,
 		target: atMost(1)})
 }
 
-// floor adds a line for a figure that must reach a number.
+// floor adds a line for a figure with a lower limit.
 func (t *table) floor(name, unit string, figure, least float64) {
 	t.add(row{name: name, unit: unit, against: "at least", ours: figure, peer: least, ratio: figure / least,
 		target: atLeast(1)})
@@ -111,7 +111,7 @@ func (t *table) verdict() string {
 	return fmt.Sprintf("\n%d of %d targets met. Load of the last minute: %s.", t.met, t.all, load())
 }
 
-// machine says where and when a run was made: its figures belong to no other place and time.
+// machine describes the machine and the time of a run, because the figures are valid only for these.
 func machine() string {
 	model := "unknown processor"
 	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -124,8 +124,7 @@ func machine() string {
 		time.Now().UTC().Format("2006-01-02 15:04 UTC"), runtime.NumCPU(), model, load())
 }
 
-// load returns how busy the machine was in the last minute. A run on a machine with a higher load than cores means
-// little.
+// load returns the load average of the last minute. If it exceeds the number of cores, the figures mean little.
 func load() string {
 	b, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -20,11 +20,10 @@ import (
 	"reeve/api"
 )
 
-// measureTurns measures conversations over WebSockets with a server of its own, whose model answers at once: every
-// millisecond is Reeve's.
+// measureTurns measures conversations over WebSockets. The model answers immediately, so all the time is Reeve's.
 func measureTurns(ctx context.Context, c config, t *table) {
 	idleMemory(ctx, c, t)
-	s := startOwn(ctx, filepath.Join(c.dir, "turns"))
+	s := startBenchServer(ctx, filepath.Join(c.dir, "turns"))
 	defer s.stop()
 	s.addAgent(ctx, agentName)
 	s.singleTurns(ctx, c, t)
@@ -33,7 +32,7 @@ func measureTurns(ctx context.Context, c config, t *table) {
 	longConversation(ctx, c, t)
 }
 
-// idleMemory measures the real server at rest.
+// idleMemory measures the memory of the idle server.
 func idleMemory(ctx context.Context, c config, t *table) {
 	s, _ := startReeve(ctx, buildReeve(ctx, c), filepath.Join(c.dir, "idle"), "")
 	defer s.stop()
@@ -53,11 +52,11 @@ type socket struct {
 	*websocket.Conn
 	conversation string
 	seq          int64
-	disordered   int // frames that came out of order
+	disordered   int // frames received out of order
 }
 
-// converse opens a conversation and a socket to it.
-func (s *server) converse(ctx context.Context) (*socket, error) {
+// openConversation creates a conversation and connects to it.
+func (s *server) openConversation(ctx context.Context) (*socket, error) {
 	talk, err := s.api.Conversations().Create(ctx, reeve.ConversationRequest{Agent: agentName})
 	if err != nil {
 		return nil, err
@@ -76,8 +75,8 @@ func (s *server) dial(ctx context.Context, conversation string) (*socket, error)
 	return &socket{Conn: conn, conversation: conversation}, nil
 }
 
-// turn says something and reads frames until the turn is complete. It returns the time until the first token, and in
-// all.
+// turn sends a message and reads frames until the turn is complete. It returns the time to the first token and the
+// total time.
 func (s *socket) turn(ctx context.Context, text string, token func(reeve.Frame) error) (
 	first, whole time.Duration, err error) {
 	start := time.Now()
@@ -126,7 +125,7 @@ func (s *socket) turn(ctx context.Context, text string, token func(reeve.Frame) 
 
 // singleTurns measures one turn at a time.
 func (s *server) singleTurns(ctx context.Context, c config, t *table) {
-	k := must(s.converse(ctx))
+	k := must(s.openConversation(ctx))
 	defer k.CloseNow()
 	var firsts, wholes []float64
 	const warmUp = 10
@@ -151,7 +150,7 @@ func (s *server) manyTurns(ctx context.Context, c config, t *table) {
 	group, inner := errgroup.WithContext(ctx)
 	for range atOnce {
 		group.Go(func() error {
-			k, err := s.converse(inner)
+			k, err := s.openConversation(inner)
 			if err != nil {
 				return err
 			}
@@ -170,7 +169,7 @@ func (s *server) manyTurns(ctx context.Context, c config, t *table) {
 	t.floor(fmt.Sprintf("turns with a tool call, %d at once", atOnce), "turns/s", rate, 200)
 }
 
-// manySockets streams tokens in many conversations at once, each to a socket of its own.
+// manySockets streams tokens in many conversations at once, each to a separate socket.
 func (s *server) manySockets(ctx context.Context, c config, t *table) {
 	sockets, tokens := pick(c, 1000, 100), pick(c, 200, 40)
 	var mu sync.Mutex
@@ -192,13 +191,13 @@ func (s *server) manySockets(ctx context.Context, c config, t *table) {
 	t.add(row{name: name + ", tokens lost", unit: "tokens", against: "sent", ours: float64(lost),
 		peer:  float64(sockets * tokens),
 		ratio: float64(lost) / float64(sockets*tokens), target: atMost(0)})
-	t.limit(name+", most memory", "MB", s.memory("VmHWM"), 300)
+	t.limit(name+", peak memory", "MB", s.memory("VmHWM"), 300)
 }
 
-// stream has the model stream tokens to a new socket. It returns the delay of each, and how many were lost or
-// disordered.
+// stream makes the model stream tokens to a new socket. It returns the delay of each token, and the number of tokens
+// that were lost or out of order.
 func (s *server) stream(ctx context.Context, tokens int) (delays []float64, missing int, err error) {
-	k, err := s.converse(ctx)
+	k, err := s.openConversation(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -220,14 +219,14 @@ func (s *server) stream(ctx context.Context, tokens int) (delays []float64, miss
 func longConversation(ctx context.Context, c config, t *table) {
 	d := database{engine: onSQLite, dir: filepath.Join(c.dir, "long")}
 	many := pick(c, 1_000_000, 50_000)
-	s := startOwn(ctx, d.dir)
+	s := startBenchServer(ctx, d.dir)
 	s.addAgent(ctx, agentName)
 	conversations := []string{s.firstTurn(ctx), s.firstTurn(ctx)}
 	s.stop()
 	for i, n := range []int{1000, many} {
-		lengthen(ctx, d, conversations[i], i, n/2)
+		multiplyTurns(ctx, d, conversations[i], i, n/2)
 	}
-	s = startOwn(ctx, d.dir)
+	s = startBenchServer(ctx, d.dir)
 	defer s.stop()
 	sides := make([]side, 2)
 	for i, id := range conversations {
@@ -242,17 +241,17 @@ func longConversation(ctx context.Context, c config, t *table) {
 	t.compare(fmt.Sprintf("a turn after %d messages", many), "µs", got[1], "after 1000", got[0], atMost(1.2))
 }
 
-// firstTurn begins a conversation with one turn.
+// firstTurn creates a conversation with one turn.
 func (s *server) firstTurn(ctx context.Context) (conversation string) {
-	k := must(s.converse(ctx))
+	k := must(s.openConversation(ctx))
 	defer k.CloseNow()
 	_, _, err := k.turn(ctx, "speak", nil)
 	check(err)
 	return k.conversation
 }
 
-// lengthen multiplies the one turn of a conversation: its run, what was said and what was answered.
-func lengthen(ctx context.Context, d database, conversation string, series, turns int) {
+// multiplyTurns copies the only turn of a conversation: its run and its two messages.
+func multiplyTurns(ctx context.Context, d database, conversation string, series, turns int) {
 	past := fmt.Sprintf("'%%_01a00000000000%d%%'", series)
 	multiply(ctx, d, "runs", "session_id = '"+conversation+"' AND id NOT LIKE "+past, turns, map[string]string{
 		"id": pastID("run", series, "i"), "run_key": pastID("key", series, "i"),

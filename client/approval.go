@@ -7,7 +7,7 @@ import (
 	"reeve/api"
 )
 
-// ApprovalFilter chooses approvals.
+// ApprovalFilter selects approvals.
 type ApprovalFilter struct {
 	State reeve.ApprovalState // in one state. Default: in any
 	Page
@@ -25,13 +25,13 @@ func (s ApprovalService) Get(ctx context.Context, id string) (reeve.Approval, er
 	return get[reeve.Approval](ctx, s.conn, path("approvals", id), nil)
 }
 
-// Approve lets a parked call run. The server runs it; [OperationService.Wait] follows it.
+// Approve approves a parked call. The server runs it. Use [OperationService.Wait] to wait for it.
 func (s ApprovalService) Approve(ctx context.Context, id, comment string) (reeve.Approval, error) {
 	return post[reeve.Approval](ctx, s.conn, path("approvals", id, "decision"), api.DecisionRequest{Decision: "approve",
 		Comment: comment})
 }
 
-// Deny ends a parked call. The comment reaches the agent.
+// Deny denies a parked call. The agent gets the comment.
 func (s ApprovalService) Deny(ctx context.Context, id, comment string) (reeve.Approval, error) {
 	return post[reeve.Approval](ctx, s.conn, path("approvals", id, "decision"), api.DecisionRequest{Decision: "deny",
 		Comment: comment})

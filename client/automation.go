@@ -19,7 +19,7 @@ func (s AutomationService) Get(ctx context.Context, id string) (reeve.Automation
 	return get[reeve.Automation](ctx, s.conn, path("automations", id), nil)
 }
 
-// Create makes an automation, of a new agent or of one that is there.
+// Create creates an automation, with a new or an existing agent.
 func (s AutomationService) Create(ctx context.Context, r reeve.AutomationRequest) (reeve.Automation, error) {
 	return post[reeve.Automation](ctx, s.conn, path("automations"), r)
 }
@@ -40,23 +40,23 @@ func (s AutomationService) Version(ctx context.Context, id, version string) (ree
 	return get[reeve.ScriptVersion](ctx, s.conn, path("automations", id, "versions", version), nil)
 }
 
-// Activate chooses the version that runs.
+// Activate sets the active version.
 func (s AutomationService) Activate(ctx context.Context, id, version string) (reeve.Automation, error) {
 	return post[reeve.Automation](ctx, s.conn, path("automations", id, "activate"),
 		api.VersionRequest{Version: version})
 }
 
-// Pause keeps it from making calls; a run under way ends at its next.
+// Pause pauses an automation. A run in progress ends at its next call.
 func (s AutomationService) Pause(ctx context.Context, id string) (reeve.Automation, error) {
 	return post[reeve.Automation](ctx, s.conn, path("automations", id, "pause"), nil)
 }
 
-// Resume lets it go on.
+// Resume resumes an automation.
 func (s AutomationService) Resume(ctx context.Context, id string) (reeve.Automation, error) {
 	return post[reeve.Automation](ctx, s.conn, path("automations", id, "resume"), nil)
 }
 
-// Start asks for a run. [RunService.OfWake] gives it, by its wake.
+// Start requests a run. Use [RunService.OfWake] with the wake to get the run.
 func (s AutomationService) Start(ctx context.Context, id string,
 	r reeve.AutomationRunRequest) (reeve.AutomationRun, error) {
 	return post[reeve.AutomationRun](ctx, s.conn, path("automations", id, "runs"), r)
@@ -67,12 +67,12 @@ func (s AutomationService) Runs(ctx context.Context, id string, p Page) (api.Aut
 	return get[api.AutomationRunList](ctx, s.conn, path("automations", id, "runs"), p.query())
 }
 
-// Run says how far a run has come.
+// Run returns the progress of a run.
 func (s AutomationService) Run(ctx context.Context, id, run string) (reeve.AutomationRun, error) {
 	return get[reeve.AutomationRun](ctx, s.conn, path("automations", id, "runs", run), nil)
 }
 
-// WatchRun follows a run until it has ended or is parked, and shows each step.
+// WatchRun calls show with each change of a run until the run has ended or is parked, and returns its last state.
 func (s AutomationService) WatchRun(ctx context.Context, id, run string,
 	show func(reeve.AutomationRun)) (out reeve.AutomationRun, err error) {
 	err = s.FollowRun(ctx, id, run, func(r reeve.AutomationRun) error {
@@ -116,17 +116,17 @@ func (s AutomationService) Item(ctx context.Context, id, item string) (api.ItemH
 	return get[api.ItemHistory](ctx, s.conn, path("automations", id, "items", item), nil)
 }
 
-// SkipItem leaves an item alone until it is reprocessed.
+// SkipItem excludes an item until it is reprocessed.
 func (s AutomationService) SkipItem(ctx context.Context, id string, r api.ItemRequest) (reeve.Item, error) {
 	return post[reeve.Item](ctx, s.conn, path("automations", id, "items", "skip"), r)
 }
 
-// ReprocessItem begins another attempt at an item: the next run does it anew.
+// ReprocessItem schedules another attempt at an item in the next run.
 func (s AutomationService) ReprocessItem(ctx context.Context, id string, r api.ItemRequest) (reeve.Item, error) {
 	return post[reeve.Item](ctx, s.conn, path("automations", id, "items", "reprocess"), r)
 }
 
-// RunPlan returns all that a dry run would have done.
+// RunPlan returns all calls that a dry run planned.
 func (s AutomationService) RunPlan(ctx context.Context, run string) (api.Plan, error) {
 	calls := []reeve.PlannedCall{}
 	for p := (Page{Limit: 500}); ; {
@@ -139,17 +139,17 @@ func (s AutomationService) RunPlan(ctx context.Context, run string) (api.Plan, e
 	}
 }
 
-// ApplyRunPlan asks for a run that does exactly that. A plan is applied once.
+// ApplyRunPlan requests a run that executes the plan. A plan can be applied once.
 func (s AutomationService) ApplyRunPlan(ctx context.Context, run string) (reeve.AutomationRun, error) {
 	return post[reeve.AutomationRun](ctx, s.conn, path("plans", run, "apply"), nil)
 }
 
-// Plan has the planner write an automation's script, or change it.
+// Plan makes the planner write or change an automation's script.
 func (s ScriptJobService) Plan(ctx context.Context, id, request string) (reeve.ScriptJob, error) {
 	return post[reeve.ScriptJob](ctx, s.conn, path("automations", id, "plan"), reeve.PlanRequest{Request: request})
 }
 
-// List lists what the planner and the maintainer do for an automation, newest first.
+// List lists the script jobs of an automation, newest first.
 func (s ScriptJobService) List(ctx context.Context, id string) (api.ScriptJobList, error) {
 	return get[api.ScriptJobList](ctx, s.conn, path("automations", id, "script-jobs"), nil)
 }
@@ -159,9 +159,9 @@ func (s ScriptJobService) Get(ctx context.Context, id string) (reeve.ScriptJob, 
 	return get[reeve.ScriptJob](ctx, s.conn, path("script-jobs", id), nil)
 }
 
-// Watch looks at a script job until it is over, or asks something.
+// Watch polls a script job until it is done or has a question.
 func (s ScriptJobService) Watch(ctx context.Context, id string) (k reeve.ScriptJob, err error) {
-	err = patiently(ctx, "script job "+id+" is not over", false, func() (bool, error) {
+	err = poll(ctx, "script job "+id+" is not done", false, func() (bool, error) {
 		k, err = s.Get(ctx, id)
 		return k.State != reeve.ScriptJobOpen, err
 	})

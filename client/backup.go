@@ -8,8 +8,8 @@ import (
 	"reeve"
 )
 
-// Backup writes a copy of the server's database to w and gives its size. The server stays up. A copy that broke off is
-// an error: what was written is then worthless.
+// Backup writes a copy of the server's database to w and returns its size. The server stays up. After an error the copy
+// is incomplete and must not be used.
 func (s ServerService) Backup(ctx context.Context, w io.Writer) (int64, error) {
 	r := &request{method: http.MethodGet, path: path("backup")}
 	resp, err := s.conn.send(ctx, r)
@@ -18,17 +18,17 @@ func (s ServerService) Backup(ctx context.Context, w io.Writer) (int64, error) {
 	}
 	defer resp.Body.Close()
 	n, err := io.Copy(writer{w}, resp.Body)
-	if e, ok := err.(writeError); ok { //nolint:errorlint // it is our own, and never wrapped
-		return n, &reeve.Error{Code: reeve.Unavailable, Message: "the copy cannot be written: " + e.Error(),
+	if e, ok := err.(writeError); ok { //nolint:errorlint // writer never wraps it
+		return n, &reeve.Error{Code: reeve.Unavailable, Message: "cannot write the backup: " + e.Error(),
 			Err: e.error}
 	}
 	if err != nil {
-		return n, s.conn.lost(ctx, r, err)
+		return n, s.conn.requestError(ctx, r, err)
 	}
 	return n, nil
 }
 
-// writer marks its errors, so that a full disk here is not taken for a lost connection.
+// writer marks its errors, so that a full local disk is not mistaken for a lost connection.
 type writer struct{ w io.Writer }
 
 type writeError struct{ error }

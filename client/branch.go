@@ -12,7 +12,7 @@ func (s ProjectService) List(ctx context.Context) (api.ProjectList, error) {
 	return get[api.ProjectList](ctx, s.conn, path("projects"), nil)
 }
 
-// Create lets agents work on a repository on the server's disk.
+// Create registers a repository on the server's disk as a project.
 func (s ProjectService) Create(ctx context.Context, r reeve.ProjectRequest) (reeve.Project, error) {
 	return post[reeve.Project](ctx, s.conn, path("projects"), r)
 }
@@ -22,12 +22,12 @@ func (s ProjectService) Get(ctx context.Context, id string) (reeve.Project, erro
 	return get[reeve.Project](ctx, s.conn, path("projects", id), nil)
 }
 
-// Delete removes a project; its repository stays.
+// Delete deletes a project. Its repository stays.
 func (s ProjectService) Delete(ctx context.Context, id string) error {
-	return s.conn.remove(ctx, path("projects", id))
+	return s.conn.delete(ctx, path("projects", id))
 }
 
-// BranchFilter chooses branches.
+// BranchFilter selects branches.
 type BranchFilter struct {
 	Project string // of one project. Default: of any
 	State   string // in one state. Default: in any
@@ -47,12 +47,12 @@ func (s BranchService) Get(ctx context.Context, id string) (reeve.Branch, error)
 	return get[reeve.Branch](ctx, s.conn, path("branches", id), nil)
 }
 
-// Diff returns what a branch would change.
+// Diff returns the changes of a branch.
 func (s BranchService) Diff(ctx context.Context, id string) (reeve.BranchDiff, error) {
 	return get[reeve.BranchDiff](ctx, s.conn, path("branches", id, "diff"), nil)
 }
 
-// Log returns what was committed on a branch, newest first.
+// Log returns the commits of a branch, newest first.
 func (s BranchService) Log(ctx context.Context, id string) (reeve.BranchLog, error) {
 	return get[reeve.BranchLog](ctx, s.conn, path("branches", id, "log"), nil)
 }

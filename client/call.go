@@ -10,18 +10,19 @@ import (
 	"reeve/api"
 )
 
-// Call has an agent call a tool. A refusal is an error; a tool's own failure is a result with IsError set; a call that
-// waits for a person is a result in state Parked with an ApprovalID, which [OperationService.Wait] can follow.
+// Call makes an agent call a tool. If the gate refuses the call, Call returns an error. If the tool fails, the result
+// has IsError set. If the call waits for approval, the result has the state Parked and an ApprovalID; use
+// [OperationService.Wait] to wait for it.
 func (s CallService) Call(ctx context.Context, agent string, call api.CallRequest) (out reeve.Result, err error) {
 	if call.Key == "" {
 		call.Key = s.conn.key()
 	}
 	return out, s.conn.do(ctx, &request{method: http.MethodPost, path: path("agents", agent, "calls"), body: call,
-		key:   call.Key,
-		again: "ask again with the Idempotency-Key " + call.Key + ": nothing is done twice"}, &out)
+		key:       call.Key,
+		retryHint: "repeat the call with Idempotency-Key " + call.Key + "; it is not executed twice"}, &out)
 }
 
-// Batch has an agent make several calls, as one model response does: reads together, others alone and in order.
+// Batch makes an agent call several tools, as one model response does: reads in parallel, others one by one in order.
 func (s CallService) Batch(ctx context.Context, agent string, b api.BatchRequest) (out api.BatchAnswer, err error) {
 	key := s.conn.key()
 	b.Calls = slices.Clone(b.Calls)
@@ -31,16 +32,16 @@ func (s CallService) Batch(ctx context.Context, agent string, b api.BatchRequest
 		}
 	}
 	return out, s.conn.do(ctx, &request{method: http.MethodPost, path: path("agents", agent, "calls", "batch"), body: b,
-		key:   key,
-		again: "ask again with the idempotency_key of each call, " + key + ".0 and so on: nothing is done twice"}, &out)
+		key:       key,
+		retryHint: "repeat each call with its idempotency_key (" + key + ".0, .1, ...); none is executed twice"}, &out)
 }
 
-// Judge says what the gate would say of a call now, without making it.
+// Judge returns the gate's current decision on a call without making the call.
 func (s CallService) Judge(ctx context.Context, agent string, call api.CallRequest) (reeve.Explanation, error) {
 	return post[reeve.Explanation](ctx, s.conn, path("agents", agent, "calls", "explain"), call)
 }
 
-// Explain says what each step of the gate said of a past call. The id is the call's or its operation's.
+// Explain returns the decision of each gate step for a past call. The id is that of the call or its operation.
 func (s CallService) Explain(ctx context.Context, id string) (reeve.Explanation, error) {
 	return get[reeve.Explanation](ctx, s.conn, path("calls", id, "explanation"), nil)
 }

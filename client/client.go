@@ -10,19 +10,17 @@ import (
 	"reeve"
 )
 
-// Config says which server to speak to, and as whom.
+// Config configures a client.
 type Config struct {
-	URL       string // the server, such as http://127.0.0.1:7410
-	Token     string // the bearer token. Default: none, which only the health routes accept
-	Workspace string // whose things to see. Default: "default"
-	// how to reach it. Default: one that gives up on connecting after 5 s, and waits for answers as long as the context
-	// lets it
+	URL       string // URL of the server, such as http://127.0.0.1:7410
+	Token     string // bearer token. Default: none; only the health routes accept that
+	Workspace string // Default: "default"
+	// HTTP sends the requests. Default: a client with a connect timeout of 5 s and no other timeout.
 	HTTP *http.Client
-	Key  func() string // makes an Idempotency-Key for a request that brings none. Default: 16 random bytes
+	Key  func() string // returns the Idempotency-Key of a request without one. Default: 16 random bytes
 }
 
-// Client speaks to one server in one workspace. Its methods give the services of the API. Many goroutines may use it
-// at once.
+// Client calls one server in one workspace. Its methods return the services of the API. It is safe for concurrent use.
 type Client struct{ conn *conn }
 
 // conn sends requests to the server.
@@ -34,22 +32,22 @@ type conn struct {
 	key       func() string
 }
 
-// New makes a client. It does not speak to the server yet.
+// New returns a client. It does not connect to the server.
 func New(cfg Config) (*Client, error) {
 	base, err := url.Parse(strings.TrimRight(cfg.URL, "/"))
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
-		return nil, reeve.Errorf(reeve.Validation, "%q is not the address of a server", cfg.URL).
-			Hintf("an address looks like http://127.0.0.1:7410")
+		return nil, reeve.Errorf(reeve.Validation, "%q is not the URL of a server", cfg.URL).
+			Hintf("write a URL such as http://127.0.0.1:7410")
 	}
 	if strings.ContainsAny(cfg.Token, "\r\n \t") {
-		return nil, reeve.Errorf(reeve.Validation, "the token holds spaces or line breaks")
+		return nil, reeve.Errorf(reeve.Validation, "the token must not contain spaces or line breaks")
 	}
 	c := &conn{base: base, token: cfg.Token, workspace: cfg.Workspace, http: cfg.HTTP, key: cfg.Key}
 	if c.workspace == "" {
 		c.workspace = "default"
 	}
 	if c.http == nil {
-		c.http = &http.Client{Transport: transport(), CheckRedirect: stay}
+		c.http = &http.Client{Transport: transport(), CheckRedirect: rejectRedirect}
 	}
 	if c.key == nil {
 		c.key = func() string { return reeve.RandomSecret(16) }
@@ -57,13 +55,13 @@ func New(cfg Config) (*Client, error) {
 	return &Client{conn: c}, nil
 }
 
-// URL is the address of the server.
+// URL returns the URL of the server.
 func (c *Client) URL() string { return c.conn.base.String() }
 
-// Workspace is the workspace the client sees.
+// Workspace returns the workspace of the client.
 func (c *Client) Workspace() string { return c.conn.workspace }
 
-// Close lets go of idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.conn.http.CloseIdleConnections() }
 
 func transport() http.RoundTripper {
@@ -72,11 +70,11 @@ func transport() http.RoundTripper {
 	return t
 }
 
-// stay follows no redirect: a Reeve server sends none, and the token is for it alone.
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+// rejectRedirect follows no redirect. A Reeve server sends none, and another server must not get the token.
+func rejectRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// Page asks for a part of a list.
+// Page selects a part of a list.
 type Page struct {
-	Cursor string // the Next of the page before. Default: from the start
-	Limit  int    // how many at most. Default: as many as the server likes
+	Cursor string // Next of the previous page. Default: from the start
+	Limit  int    // maximum number of entries. Default: the server's
 }

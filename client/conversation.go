@@ -11,11 +11,11 @@ import (
 	"reeve/api"
 )
 
-// ConversationFilter chooses conversations.
+// ConversationFilter selects conversations.
 type ConversationFilter struct {
 	Agent string // with one agent. Default: with any
 	State string // in one state. Default: in any
-	User  string // of one who takes part; an owner sees everybody's. Default: all that you see
+	User  string // with this participant; owners see those of all users. Default: all visible ones
 	Page
 }
 
@@ -28,18 +28,18 @@ func (s ConversationService) List(ctx context.Context, f ConversationFilter) (ap
 	return get[api.ConversationList](ctx, s.conn, path("conversations"), q)
 }
 
-// Create begins a conversation.
+// Create starts a conversation.
 func (s ConversationService) Create(ctx context.Context, r reeve.ConversationRequest) (reeve.Conversation, error) {
 	return post[reeve.Conversation](ctx, s.conn, path("conversations"), r)
 }
 
-// CreateOnce is Begin under a key: the same key begins one conversation, within a day.
+// CreateOnce is like Create with a key. Within a day, the same key creates one conversation.
 func (s ConversationService) CreateOnce(ctx context.Context, key string,
 	r reeve.ConversationRequest) (out reeve.Conversation, err error) {
 	return out, s.conn.do(ctx, &request{method: http.MethodPost, path: path("conversations"), body: r, key: key}, &out)
 }
 
-// Get returns one conversation, with who takes part.
+// Get returns one conversation with its participants.
 func (s ConversationService) Get(ctx context.Context, id string) (reeve.Conversation, error) {
 	return get[reeve.Conversation](ctx, s.conn, path("conversations", id), nil)
 }
@@ -50,25 +50,25 @@ func (s ConversationService) Update(ctx context.Context, id string,
 	return out, s.conn.do(ctx, &request{method: http.MethodPatch, path: path("conversations", id), body: r}, &out)
 }
 
-// AddParticipant brings somebody into a conversation.
+// AddParticipant adds a user to a conversation.
 func (s ConversationService) AddParticipant(ctx context.Context, id string,
 	r api.ParticipantRequest) (reeve.Conversation, error) {
 	return post[reeve.Conversation](ctx, s.conn, path("conversations", id, "participants"), r)
 }
 
-// RemoveParticipant ends somebody's part in a conversation.
+// RemoveParticipant removes a user from a conversation.
 func (s ConversationService) RemoveParticipant(ctx context.Context, id, kind, who string) error {
 	return s.conn.do(ctx, &request{method: http.MethodDelete, path: path("conversations", id, "participants", who),
 		query: url.Values{"kind": {kind}}}, nil)
 }
 
-// Messages lists a part of what was said and done in a conversation, oldest first.
+// Messages lists messages of a conversation, oldest first.
 func (s ConversationService) Messages(ctx context.Context, id string, p Page) (api.MessageList, error) {
 	return get[api.MessageList](ctx, s.conn, path("conversations", id, "messages"), p.query())
 }
 
-// Create says something. The same key says it once; without one, each request does. The answer is the turn as it
-// begins: [ConversationService.Follow] gives what happens in it.
+// Create sends a message and starts a turn. The same key sends it once. Without a key, each request does. Use
+// [ConversationService.Follow] to receive the events of the turn.
 func (s TurnService) Create(ctx context.Context, conversation, key string,
 	r reeve.TurnRequest) (out reeve.Turn, err error) {
 	if key == "" {
@@ -76,7 +76,7 @@ func (s TurnService) Create(ctx context.Context, conversation, key string,
 	}
 	return out, s.conn.do(ctx, &request{method: http.MethodPost, path: path("conversations", conversation, "turns"),
 		body: r, key: key,
-		again: "ask again with the Idempotency-Key " + key + ": it is said once"}, &out)
+		retryHint: "ask again with the Idempotency-Key " + key + ": it is said once"}, &out)
 }
 
 // List lists a conversation's turns, newest first.
@@ -84,22 +84,22 @@ func (s TurnService) List(ctx context.Context, conversation string, p Page) (api
 	return get[api.TurnList](ctx, s.conn, path("conversations", conversation, "turns"), p.query())
 }
 
-// Get returns a turn with all that was said and done in it so far.
+// Get returns a turn with its messages and calls so far.
 func (s TurnService) Get(ctx context.Context, id string) (api.TurnDetail, error) {
 	return get[api.TurnDetail](ctx, s.conn, path("turns", id), nil)
 }
 
-// Cancel ends a turn.
+// Cancel cancels a turn.
 func (s TurnService) Cancel(ctx context.Context, id string) (reeve.Turn, error) {
 	return post[reeve.Turn](ctx, s.conn, path("turns", id, "cancel"), nil)
 }
 
-// Rate says what you think of a turn.
+// Rate stores feedback on a turn.
 func (s TurnService) Rate(ctx context.Context, id string, r api.FeedbackRequest) (reeve.Feedback, error) {
 	return post[reeve.Feedback](ctx, s.conn, path("turns", id, "feedback"), r)
 }
 
-// Frames lists kept frames of a conversation after a sequence number, in order.
+// Frames lists stored frames of a conversation after a sequence number, in order.
 func (s ConversationService) Frames(ctx context.Context, conversation string, after int64,
 	limit int) (api.FrameList, error) {
 	q := url.Values{"after": {strconv.FormatInt(after, 10)}}
@@ -109,7 +109,7 @@ func (s ConversationService) Frames(ctx context.Context, conversation string, af
 	return get[api.FrameList](ctx, s.conn, path("conversations", conversation, "frames"), q)
 }
 
-// Media fetches a file that an agent sent to a conversation.
+// Media returns a file that an agent sent to a conversation.
 func (s ConversationService) Media(ctx context.Context, conversation, hash string) ([]byte, error) {
 	r := &request{method: http.MethodGet, path: path("conversations", conversation, "media", hash)}
 	resp, err := s.conn.send(ctx, r)
@@ -119,12 +119,12 @@ func (s ConversationService) Media(ctx context.Context, conversation, hash strin
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, s.conn.lost(ctx, r, err)
+		return nil, s.conn.requestError(ctx, r, err)
 	}
 	return b, nil
 }
 
-// Deliver brings the outcome of an operation that was to come from outside.
+// Deliver reports the outcome of an operation that waits for an external result.
 func (s OperationService) Deliver(ctx context.Context, operation string, r api.ResultRequest) (reeve.Operation, error) {
 	return post[reeve.Operation](ctx, s.conn, path("operations", operation, "result"), r)
 }

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	patience = time.Minute // how long a server may be away before Follow gives up
-	silence  = time.Minute // a server that shows no sign of life for that long is away
-	longest  = 64 << 20    // bytes of one event
+	maxDowntime = time.Minute // time without a connection after which Follow fails
+	maxSilence  = time.Minute // time without data after which the connection counts as lost
+	maxEvent    = 64 << 20    // maximum bytes of one event
 )
 
 // Follow calls f with each frame of a conversation after a sequence number, in order. It returns the first error of f,
@@ -29,15 +29,15 @@ const (
 // no such number, for example after a restore. Then discard all frames and start with 0.
 func (s ConversationService) Follow(ctx context.Context, conversation string, after int64,
 	f func(reeve.Frame) error) error {
-	return s.conn.persist(ctx, func(heard func()) error {
+	return s.conn.reconnect(ctx, func(onEvent func()) error {
 		r := &request{method: http.MethodGet, path: path("conversations", conversation, "events")}
 		if after >= 0 {
 			r.query = url.Values{"after": {strconv.FormatInt(after, 10)}}
 		}
-		return s.conn.listen(ctx, r, heard, func(data []byte) error {
+		return s.conn.readEvents(ctx, r, onEvent, func(data []byte) error {
 			var frame reeve.Frame
 			if err := json.Unmarshal(data, &frame); err != nil {
-				return unreadable(err)
+				return frameError(err)
 			}
 			if frame.Type == reeve.FrameConnected {
 				if after < 0 {
@@ -46,7 +46,7 @@ func (s ConversationService) Follow(ctx context.Context, conversation string, af
 				return nil
 			}
 			if err := f(frame); err != nil {
-				return &stopped{err}
+				return &callbackError{err}
 			}
 			after = max(after, frame.Seq)
 			return nil
@@ -58,62 +58,62 @@ func (s ConversationService) Follow(ctx context.Context, conversation string, af
 // returns the first error of f, or nil if that is [ErrStop]. After a lost connection it reconnects.
 func (s AutomationService) FollowRun(ctx context.Context, automation, run string,
 	f func(reeve.AutomationRun) error) error {
-	return s.conn.persist(ctx, func(heard func()) error {
+	return s.conn.reconnect(ctx, func(onEvent func()) error {
 		r := &request{method: http.MethodGet, path: path("automations", automation, "runs", run, "events")}
-		return s.conn.listen(ctx, r, heard, func(data []byte) error {
+		return s.conn.readEvents(ctx, r, onEvent, func(data []byte) error {
 			var frame api.RunFrame
 			if err := json.Unmarshal(data, &frame); err != nil {
-				return unreadable(err)
+				return frameError(err)
 			}
 			err := f(frame.AutomationRun)
 			if err == nil && frame.Type == api.RunComplete {
 				err = ErrStop
 			}
 			if err != nil {
-				return &stopped{err}
+				return &callbackError{err}
 			}
 			return nil
 		})
 	})
 }
 
-func unreadable(err error) error {
-	return &reeve.Error{Code: reeve.Internal, Message: "the server sent a frame that cannot be read", Err: err}
+func frameError(err error) error {
+	return &reeve.Error{Code: reeve.Internal, Message: "the server sent an invalid frame", Err: err}
 }
 
-// persist listens, and again when the connection is lost, until it is told to stop or the server has been away for too
-// long.
-func (c *conn) persist(ctx context.Context, listen func(heard func()) error) error {
-	away := reeve.Monotonic()
+// reconnect calls read, and again after a lost connection, until a callback returns an error or the server was
+// unreachable for maxDowntime. read calls onEvent after each event.
+func (c *conn) reconnect(ctx context.Context, read func(onEvent func()) error) error {
+	lastEvent := reeve.Monotonic()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		err := listen(func() { pause, away = 100*time.Millisecond, reeve.Monotonic() })
-		var own *stopped
+		err := read(func() { pause, lastEvent = 100*time.Millisecond, reeve.Monotonic() })
+		var fromCallback *callbackError
 		switch {
-		case errors.As(err, &own):
-			if errors.Is(own.error, ErrStop) {
+		case errors.As(err, &fromCallback):
+			if errors.Is(fromCallback.error, ErrStop) {
 				return nil
 			}
-			return own.error
+			return fromCallback.error
 		case ctx.Err() != nil:
 			return &reeve.Error{Code: reeve.Canceled, Message: "interrupted", Err: ctx.Err()}
 		case reeve.CodeOf(err) != reeve.Unavailable && reeve.CodeOf(err) != reeve.RateLimited:
 			return err
-		case reeve.Since(away) > patience:
+		case reeve.Since(lastEvent) > maxDowntime:
 			return err
 		}
 		notify.Sleep(ctx, pause)
 	}
 }
 
-// ErrStop is what the function given to Follow returns when it has seen enough.
-var ErrStop = errors.New("enough")
+// ErrStop ends Follow without an error when its callback returns it.
+var ErrStop = errors.New("stop")
 
-// stopped is an error of the function given to Follow.
-type stopped struct{ error }
+// callbackError is an error that the callback of Follow returned.
+type callbackError struct{ error }
 
-// listen returns the data of each event to f, over one connection, and says when f has taken one. However long f takes,
-// as when it asks a person, the server is not away meanwhile: nobody reads what it says.
-func (c *conn) listen(ctx context.Context, r *request, heard func(), f func(data []byte) error) error {
+// readEvents calls f with the data of each event of one connection, and onEvent after each call. A slow f, for example
+// one that asks a person, does not count as silence of the server.
+func (c *conn) readEvents(ctx context.Context, r *request, onEvent func(), f func(data []byte) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	resp, err := c.send(ctx, r)
@@ -121,25 +121,24 @@ func (c *conn) listen(ctx context.Context, r *request, heard func(), f func(data
 		return err
 	}
 	defer resp.Body.Close()
-	watch := time.AfterFunc(silence, cancel) // a connection that died in silence never ends by itself
+	watch := time.AfterFunc(maxSilence, cancel) // a dead connection may never report an error
 	defer watch.Stop()
 	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(make([]byte, 0, 64<<10), longest)
+	lines.Buffer(make([]byte, 0, 64<<10), maxEvent)
 	for lines.Scan() {
-		// the number and the type are in the frame too
+		// The other lines of an event repeat fields of the frame.
 		if data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: ")); ok {
 			watch.Stop()
 			if err := f(data); err != nil {
 				return err
 			}
-			heard()
+			onEvent()
 		}
-		watch.Reset(silence)
+		watch.Reset(maxSilence)
 	}
 	err = lines.Err()
 	if err == nil {
 		err = io.ErrUnexpectedEOF
 	}
-	return &reeve.Error{Code: reeve.Unavailable, Message: "the answer of " + c.base.String() + " broke off: " +
-		reason(err), Hint: "try again", Err: err}
+	return c.truncatedError(err)
 }

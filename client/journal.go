@@ -31,7 +31,7 @@ func (s CategoryService) Update(ctx context.Context, id string, r reeve.Category
 
 // Delete removes a category that has no tasks.
 func (s CategoryService) Delete(ctx context.Context, id string) error {
-	return s.conn.remove(ctx, path("journal", "categories", id))
+	return s.conn.delete(ctx, path("journal", "categories", id))
 }
 
 // List lists the journal's labels.
@@ -51,14 +51,14 @@ func (s LabelService) Update(ctx context.Context, id string, r reeve.LabelChange
 
 // Delete removes a label.
 func (s LabelService) Delete(ctx context.Context, id string) error {
-	return s.conn.remove(ctx, path("journal", "labels", id))
+	return s.conn.delete(ctx, path("journal", "labels", id))
 }
 
-// TaskFilter chooses tasks.
+// TaskFilter selects tasks.
 type TaskFilter struct {
 	Category  string             // of one category. Default: of all
 	Status    []reeve.TaskStatus // in one of these. Default: in any
-	Open      bool               // leave out what is closed
+	Open      bool               // only open tasks
 	DueAfter  string             // due on this day or later
 	DueBefore string             // due on this day or earlier
 	Label     string             // with this label
@@ -88,7 +88,7 @@ func (s TaskService) List(ctx context.Context, f TaskFilter) (api.TaskList, erro
 	return get[api.TaskList](ctx, s.conn, path("journal", "tasks"), q)
 }
 
-// Get returns a task with all it has.
+// Get returns a task with its checklists and links.
 func (s TaskService) Get(ctx context.Context, id string) (reeve.TaskView, error) {
 	return get[reeve.TaskView](ctx, s.conn, path("journal", "tasks", id), nil)
 }
@@ -98,22 +98,22 @@ func (s TaskService) Create(ctx context.Context, r reeve.TaskDraft) (reeve.Task,
 	return post[reeve.Task](ctx, s.conn, path("journal", "tasks"), r)
 }
 
-// Update changes what the request names, and leaves the rest.
+// Update changes the fields that are set in the request.
 func (s TaskService) Update(ctx context.Context, id string, r reeve.TaskChange) (reeve.Task, error) {
 	return patch[reeve.Task](ctx, s.conn, path("journal", "tasks", id), r)
 }
 
 // Delete removes a task.
 func (s TaskService) Delete(ctx context.Context, id string) error {
-	return s.conn.remove(ctx, path("journal", "tasks", id))
+	return s.conn.delete(ctx, path("journal", "tasks", id))
 }
 
-// AssignLabels puts labels on a task and takes others off.
+// AssignLabels adds labels to a task and removes others.
 func (s TaskService) AssignLabels(ctx context.Context, task string, r reeve.LabelAssignment) (reeve.Task, error) {
 	return post[reeve.Task](ctx, s.conn, path("journal", "tasks", task, "labels"), r)
 }
 
-// Resolve finds the tasks that words may mean.
+// Resolve finds the tasks that a text may refer to.
 func (s TaskService) Resolve(ctx context.Context, reference string, closedToo bool,
 	limit int) (reeve.TaskCandidates, error) {
 	q := url.Values{"reference": {reference}}
@@ -126,17 +126,17 @@ func (s TaskService) Resolve(ctx context.Context, reference string, closedToo bo
 	return get[reeve.TaskCandidates](ctx, s.conn, path("journal", "task-candidates"), q)
 }
 
-// FollowUp makes a task that goes on where another ends.
+// FollowUp creates a task that continues another one.
 func (s TaskService) FollowUp(ctx context.Context, r reeve.FollowUp) (reeve.TasksChanged, error) {
 	return post[reeve.TasksChanged](ctx, s.conn, path("journal", "follow-ups"), r)
 }
 
-// Conclude closes a task and moves its open items on.
+// Conclude closes a task and moves its open checklist items to another task.
 func (s TaskService) Conclude(ctx context.Context, r reeve.Rollover) (reeve.TasksChanged, error) {
 	return post[reeve.TasksChanged](ctx, s.conn, path("journal", "rollovers"), r)
 }
 
-// Effects lists what an operation touched in the journal.
+// Effects lists the journal entries that an operation changed.
 func (s TaskService) Effects(ctx context.Context, operation string) (api.LinkList, error) {
 	return get[api.LinkList](ctx, s.conn, path("journal", "effects", operation), nil)
 }
@@ -163,7 +163,7 @@ func (s ChecklistService) Update(ctx context.Context, id string, r reeve.Checkli
 
 // Delete removes a checklist.
 func (s ChecklistService) Delete(ctx context.Context, id string) error {
-	return s.conn.remove(ctx, path("journal", "checklists", id))
+	return s.conn.delete(ctx, path("journal", "checklists", id))
 }
 
 // AddItems adds items to a checklist.
@@ -179,10 +179,10 @@ func (s ChecklistService) UpdateItems(ctx context.Context, checklist string,
 
 // DeleteItem removes an item of a checklist.
 func (s ChecklistService) DeleteItem(ctx context.Context, checklist, item string) error {
-	return s.conn.remove(ctx, path("journal", "checklists", checklist, "items", item))
+	return s.conn.delete(ctx, path("journal", "checklists", checklist, "items", item))
 }
 
-// MoveItems moves items to another checklist; it gives both.
+// MoveItems moves items to another checklist and returns both checklists.
 func (s ChecklistService) MoveItems(ctx context.Context, r reeve.ItemMove) (api.ChecklistList, error) {
 	return post[api.ChecklistList](ctx, s.conn, path("journal", "item-moves"), r)
 }
@@ -192,7 +192,7 @@ func (s ChecklistService) SplitItems(ctx context.Context, r reeve.ItemSplit) (re
 	return post[reeve.TasksChanged](ctx, s.conn, path("journal", "item-splits"), r)
 }
 
-// TimeFilter chooses time entries. Times are RFC 3339 with an offset.
+// TimeFilter selects time entries. Times are RFC 3339 with an offset.
 type TimeFilter struct {
 	Task    string // on one task. Default: on any
 	From    string // that end after this
@@ -201,7 +201,7 @@ type TimeFilter struct {
 	Page
 }
 
-// List lists the user's time entries, the last begun first.
+// List lists the user's time entries, latest start first.
 func (s TimeEntryService) List(ctx context.Context, f TimeFilter) (reeve.TimeEntryList, error) {
 	q := f.query()
 	q.Set("task", f.Task)
@@ -213,7 +213,7 @@ func (s TimeEntryService) List(ctx context.Context, f TimeFilter) (reeve.TimeEnt
 	return get[reeve.TimeEntryList](ctx, s.conn, path("journal", "time-entries"), q)
 }
 
-// Create records time that was spent.
+// Create adds a time entry.
 func (s TimeEntryService) Create(ctx context.Context, r reeve.TimeDraft) (reeve.TimeEntry, error) {
 	return post[reeve.TimeEntry](ctx, s.conn, path("journal", "time-entries"), r)
 }
@@ -225,7 +225,7 @@ func (s TimeEntryService) Update(ctx context.Context, id string, r reeve.TimeCha
 
 // Delete removes a time entry.
 func (s TimeEntryService) Delete(ctx context.Context, id string) error {
-	return s.conn.remove(ctx, path("journal", "time-entries", id))
+	return s.conn.delete(ctx, path("journal", "time-entries", id))
 }
 
 // StartTimer starts the user's timer.
@@ -238,32 +238,32 @@ func (s TimeEntryService) StopTimer(ctx context.Context, r reeve.TimerStop) (ree
 	return post[reeve.TimeEntry](ctx, s.conn, path("journal", "timers", "stop"), r)
 }
 
-// Get returns the user's plan of a day.
+// Get returns the user's plan for a day.
 func (s DayPlanService) Get(ctx context.Context, day string) (reeve.DayPlan, error) {
 	return get[reeve.DayPlan](ctx, s.conn, path("journal", "plans", day), nil)
 }
 
-// ChangeBlocks changes some blocks of the user's plan of a day.
+// ChangeBlocks changes some blocks of the user's day plan.
 func (s DayPlanService) ChangeBlocks(ctx context.Context, day string, r reeve.PlanChange) (reeve.DayPlan, error) {
 	return post[reeve.DayPlan](ctx, s.conn, path("journal", "plans", day, "blocks"), r)
 }
 
-// Replan replaces the blocks of the user's plan of a day.
+// Replan replaces all blocks of the user's day plan.
 func (s DayPlanService) Replan(ctx context.Context, day string, r reeve.Replan) (reeve.DayPlan, error) {
 	return put[reeve.DayPlan](ctx, s.conn, path("journal", "plans", day, "blocks"), r)
 }
 
-// PinTasks puts tasks on the user's plan of a day and takes others off.
+// PinTasks adds tasks to the user's day plan and removes others.
 func (s DayPlanService) PinTasks(ctx context.Context, day string, r reeve.PinChange) (reeve.DayPlan, error) {
 	return post[reeve.DayPlan](ctx, s.conn, path("journal", "plans", day, "pins"), r)
 }
 
-// RatingFilter chooses ratings. Times are RFC 3339 with an offset.
+// RatingFilter selects ratings. Times are RFC 3339 with an offset.
 type RatingFilter struct {
-	Category string             // of things of one category. Default: of all
+	Category string             // of targets in one category. Default: in all
 	Target   reeve.RatingTarget // of one kind. Default: of any
-	From     string             // made then or later
-	To       string             // made before
+	From     string             // created at or after this time
+	To       string             // created before this time
 	Page
 }
 
@@ -281,23 +281,23 @@ func (s RatingService) List(ctx context.Context, f RatingFilter) (api.RatingList
 	return get[api.RatingList](ctx, s.conn, path("journal", "ratings"), f.query())
 }
 
-// Summarize sums up the user's ratings. It takes no page.
+// Summarize returns totals of the user's ratings. It ignores Page.
 func (s RatingService) Summarize(ctx context.Context, f RatingFilter) (reeve.RatingSummary, error) {
 	f.Page = Page{}
 	return get[reeve.RatingSummary](ctx, s.conn, path("journal", "rating-summary"), f.query())
 }
 
-// Rate says how something was.
+// Rate rates a target.
 func (s RatingService) Rate(ctx context.Context, r reeve.RatingDraft) (reeve.Rating, error) {
 	return put[reeve.Rating](ctx, s.conn, path("journal", "ratings"), r)
 }
 
-// Get returns the user's rating of something.
+// Get returns the user's rating of a target.
 func (s RatingService) Get(ctx context.Context, kind reeve.RatingTarget, id string) (reeve.Rating, error) {
 	return get[reeve.Rating](ctx, s.conn, path("journal", "ratings", string(kind), id), nil)
 }
 
-// Delete removes the user's rating of something.
+// Delete deletes the user's rating of a target.
 func (s RatingService) Delete(ctx context.Context, kind reeve.RatingTarget, id string) error {
-	return s.conn.remove(ctx, path("journal", "ratings", string(kind), id))
+	return s.conn.delete(ctx, path("journal", "ratings", string(kind), id))
 }

@@ -11,14 +11,14 @@ import (
 	"reeve/internal/notify"
 )
 
-// Inboxes lists the mailboxes that were imported.
+// Inboxes lists the imported mailboxes.
 func (s MailService) Inboxes(ctx context.Context) (api.MailboxList, error) {
 	return get[api.MailboxList](ctx, s.conn, path("mail", "inboxes"), nil)
 }
 
-// RemoveInbox removes a mailbox and all its mail.
+// RemoveInbox deletes a mailbox and all its mail.
 func (s MailService) RemoveInbox(ctx context.Context, name string) error {
-	return s.conn.remove(ctx, path("mail", "inboxes", name))
+	return s.conn.delete(ctx, path("mail", "inboxes", name))
 }
 
 // Imports lists imports, newest first.
@@ -31,25 +31,25 @@ func (s MailService) Import(ctx context.Context, id string) (reeve.MailImport, e
 	return get[reeve.MailImport](ctx, s.conn, path("mail", "imports", id), nil)
 }
 
-// BeginImport begins an import of mail, or takes up one of the same source that was interrupted: its position says
-// where to go on.
+// BeginImport starts an import of mail, or resumes an interrupted import of the same source. Its position says where to
+// resume.
 func (s MailService) BeginImport(ctx context.Context, r reeve.MailImportRequest) (out reeve.MailImport, err error) {
 	begin := func() error {
 		out, err = post[reeve.MailImport](ctx, s.conn, path("mail", "imports"), r)
 		return err
 	}
-	// there was a server; if it began one, that one is taken up
+	// The server may have started the import before the connection was lost. Then the retry resumes that import.
 	if err = begin(); reeve.CodeOf(err) == reeve.UnknownOutcome {
-		err = Insist(ctx, begin)
+		err = RetryTransient(ctx, begin)
 	}
 	return out, err
 }
 
-// AddBatch adds what was read between two positions, a [reeve.MailLine] on each line. It is taken once, however often
-// it is sent; so a server that goes away is waited for, for a minute.
+// AddBatch adds the messages between two positions, one [reeve.MailLine] per line. A repeated batch has no effect, so
+// AddBatch retries for a minute while the server is unreachable.
 func (s MailService) AddBatch(ctx context.Context, id, after, position string,
 	lines []byte) (out reeve.MailImport, err error) {
-	err = Insist(ctx, func() error {
+	err = RetryTransient(ctx, func() error {
 		r := &request{method: http.MethodPost, path: path("mail", "imports", id, "batches"),
 			query: url.Values{"after": {after}, "position": {position}}, lines: lines}
 		if lines == nil {
@@ -60,26 +60,26 @@ func (s MailService) AddBatch(ctx context.Context, id, after, position string,
 	return out, err
 }
 
-// FinishImport ends an import.
+// FinishImport completes an import.
 func (s MailService) FinishImport(ctx context.Context, id, position string) (out reeve.MailImport, err error) {
-	err = Insist(ctx, func() error {
+	err = RetryTransient(ctx, func() error {
 		return s.conn.do(ctx, &request{method: http.MethodPost, path: path("mail", "imports", id, "finish"),
 			query: url.Values{"position": {position}}}, &out)
 	})
 	return out, err
 }
 
-// Insist asks again while nobody answers, for a minute. It is for what may be asked twice.
-func Insist(ctx context.Context, ask func() error) error {
+// RetryTransient calls f until it succeeds or fails permanently. It retries for a minute. f must be safe to repeat.
+func RetryTransient(ctx context.Context, f func() error) error {
 	began := reeve.Monotonic()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		err := ask()
+		err := f()
 		switch reeve.CodeOf(err) {
 		case reeve.Unavailable, reeve.UnknownOutcome, reeve.RateLimited, reeve.Timeout:
 		default:
 			return err
 		}
-		if ctx.Err() != nil || reeve.Since(began) > patience {
+		if ctx.Err() != nil || reeve.Since(began) > maxDowntime {
 			return err
 		}
 		notify.Sleep(ctx, pause)

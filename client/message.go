@@ -6,14 +6,14 @@ import (
 	"reeve/api"
 )
 
-// MessageFilter chooses a thread and a part of it.
+// MessageFilter selects a thread and a part of it.
 type MessageFilter struct {
-	Session string // the thread of a session. Default: the caller's own default session
-	Run     string // the thread of a run instead, or what a turn wrote
+	Session string // thread of a session. Default: the caller's default session
+	Run     string // thread of a run instead, or the messages of a turn
 	Page
 }
 
-// Messages lists a part of an agent's thread, oldest first.
+// Messages lists messages of an agent's thread, oldest first.
 func (s AgentService) Messages(ctx context.Context, agent string, f MessageFilter) (api.MessageList, error) {
 	q := f.query()
 	q.Set("session", f.Session)

@@ -8,13 +8,13 @@ import (
 	"reeve/api"
 )
 
-// NotificationFilter chooses notifications.
+// NotificationFilter selects notifications.
 type NotificationFilter struct {
-	Unread bool // leave out those that were read
+	Unread bool // only unread ones
 	Page
 }
 
-// List lists what you were told, newest first.
+// List lists the notifications of the calling user, newest first.
 func (s NotificationService) List(ctx context.Context, f NotificationFilter) (api.NotificationList, error) {
 	q := f.query()
 	if f.Unread {
@@ -28,7 +28,7 @@ func (s NotificationService) Get(ctx context.Context, id string) (reeve.Notifica
 	return get[reeve.Notification](ctx, s.conn, path("notifications", id), nil)
 }
 
-// MarkRead notes that you have seen it.
+// MarkRead marks a notification as read.
 func (s NotificationService) MarkRead(ctx context.Context, id string) error {
 	return s.conn.do(ctx, &request{method: http.MethodPost, path: path("notifications", id, "read")}, nil)
 }

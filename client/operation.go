@@ -9,7 +9,7 @@ import (
 	"reeve/api"
 )
 
-// OperationFilter chooses operations.
+// OperationFilter selects operations.
 type OperationFilter struct {
 	Agent string      // of one agent. Default: of all
 	State reeve.State // in one state. Default: in any
@@ -34,29 +34,29 @@ func (s OperationService) Resolve(ctx context.Context, id string, r reeve.Resolv
 	return post[reeve.Operation](ctx, s.conn, path("operations", id, "resolve"), r)
 }
 
-// Undo takes an operation back, where its tool allows.
+// Undo undoes an operation, if its tool supports that.
 func (s OperationService) Undo(ctx context.Context, id string) (reeve.Result, error) {
 	return post[reeve.Result](ctx, s.conn, path("operations", id, "undo"), nil)
 }
 
-// Wait looks at an operation until it is done or of unknown outcome, when only a person can bring it further.
+// Wait polls an operation until it is done or its outcome is unknown. An unknown outcome needs a person.
 func (s OperationService) Wait(ctx context.Context, id string) (op reeve.Operation, err error) {
-	err = patiently(ctx, "operation "+id+" is not done", false, func() (bool, error) {
+	err = poll(ctx, "operation "+id+" is not done", false, func() (bool, error) {
 		op, err = s.Get(ctx, id)
 		return op.State.Final() || op.State == reeve.Unknown, err
 	})
 	return op, err
 }
 
-// Result returns what an operation came to. One that has no result yet, or whose thread the caller does not see, gives
-// its state alone.
+// Result returns the result of an operation. If there is no result yet, or the caller may not see the thread, only the
+// state is set.
 func (s OperationService) Result(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
 	res := reeve.Result{CallID: op.CallID, OperationID: op.ID, State: op.State, Code: op.Code, Message: op.Message,
 		Undo: op.Undo, Spent: op.Spent}
 	if op.ResultID == "" {
 		return res, nil
 	}
-	f := MessageFilter{Page: Page{Cursor: op.CallID}} // a result comes after its action: no need to read from the start
+	f := MessageFilter{Page: Page{Cursor: op.CallID}} // start at the call, because its result comes later
 	switch _, thread, _ := strings.Cut(op.ThreadID, ":"); {
 	case strings.HasPrefix(thread, "run:"):
 		f.Run = strings.TrimPrefix(thread, "run:")
@@ -74,7 +74,7 @@ func (s OperationService) Result(ctx context.Context, op reeve.Operation) (reeve
 			}
 		}
 		if f.Cursor = page.Next; f.Cursor == "" {
-			return res, nil // the thread is another user's
+			return res, nil // the thread belongs to another user
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"reeve/api"
 )
 
-// Output returns a part of a kept output, by the hash its result named. A limit of 0 leaves the size to the server.
+// Output returns a part of a stored output by the hash in its result. A limit of 0 means the server's default.
 func (s CallService) Output(ctx context.Context, hash string, offset, limit int) (api.OutputSlice, error) {
 	q := url.Values{}
 	if offset != 0 {
@@ -21,17 +21,17 @@ func (s CallService) Output(ctx context.Context, hash string, offset, limit int)
 	return get[api.OutputSlice](ctx, s.conn, path("outputs", hash), q)
 }
 
-// portion is how much of an output is fetched at a time.
-const portion = 256 << 10
+// outputChunk is the number of bytes that one request fetches.
+const outputChunk = 256 << 10
 
-// CopyOutput writes at most limit bytes of a kept output to w, from an offset, exactly as they are; a limit of 0 means
-// to its end. Text ends with a whole character. It gives where to go on, which at the end is the output's size, and
-// that.
+// CopyOutput writes at most limit bytes of a stored output to w, starting at offset. A limit of 0 means up to the end.
+// Text is not cut within a character. CopyOutput returns the offset of the next byte, which at the end is the size, and
+// the size of the output.
 func (s CallService) CopyOutput(ctx context.Context, w io.Writer, hash string,
 	offset, limit int) (next, size int, err error) {
 	end := offset + limit
 	for {
-		n := portion
+		n := outputChunk
 		if limit > 0 {
 			n = min(n, end-offset)
 		}
@@ -50,7 +50,7 @@ func (s CallService) CopyOutput(ctx context.Context, w io.Writer, hash string,
 		if s.NextOffset == 0 {
 			return max(offset, s.Size), s.Size, nil
 		}
-		// which need not be as far on as bytes were shown, where a secret is
+		// NextOffset may differ from the number of bytes in the response, where secrets are redacted.
 		if offset = s.NextOffset; last || limit > 0 && offset >= end {
 			return offset, s.Size, nil
 		}

@@ -18,13 +18,13 @@ import (
 	"reeve/internal/backoff"
 )
 
-// Rejection is the problem a server reported, whole. It is the cause of the *reeve.Error that the client's methods
+// Rejection is a problem that the server reported. It is the cause of the *reeve.Error that the methods of the client
 // return.
 type Rejection struct {
 	api.Problem
 }
 
-// Error is for logs; people are shown the *reeve.Error around it.
+// Error implements error. It is for logs. Show people the *reeve.Error around it.
 func (r *Rejection) Error() string {
 	s := fmt.Sprintf("HTTP %d", r.Status)
 	if r.RequestID != "" {
@@ -36,8 +36,8 @@ func (r *Rejection) Error() string {
 	return s
 }
 
-// Rejected returns the problem the server reported, if err is one.
-func Rejected(err error) (api.Problem, bool) {
+// ProblemOf returns the problem that the server reported, if err has one.
+func ProblemOf(err error) (api.Problem, bool) {
 	var r *Rejection
 	if errors.As(err, &r) {
 		return r.Problem, true
@@ -45,16 +45,16 @@ func Rejected(err error) (api.Problem, bool) {
 	return api.Problem{}, false
 }
 
-// rejection turns a bad answer into an error.
-func (c *conn) rejection(resp *http.Response) error {
+// responseError returns the error for a response with an error status.
+func (c *conn) responseError(resp *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if kind != "application/problem+json" {
-		return c.stranger(resp)
+		return c.notReeveError(resp)
 	}
 	b, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
 	var p api.Problem
 	if err != nil || json.Unmarshal(b, &p) != nil {
-		return c.stranger(resp)
+		return c.notReeveError(resp)
 	}
 	p.Status = resp.StatusCode
 	if p.Code == "" {
@@ -71,24 +71,23 @@ func (c *conn) rejection(resp *http.Response) error {
 		RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
 }
 
-// stranger is for answers that no Reeve server gives: another server, or a proxy in between.
-func (c *conn) stranger(resp *http.Response) error {
+// notReeveError returns the error for a response that is not from a Reeve server but from another server or a proxy.
+func (c *conn) notReeveError(resp *http.Response) error {
 	p := api.Problem{Type: "about:blank", Title: http.StatusText(resp.StatusCode), Status: resp.StatusCode,
 		Code:   codeOf(resp.StatusCode),
-		Detail: fmt.Sprintf("what answers at %s is not a Reeve server: it said %s", c.base, resp.Status),
-		Hint:   "check the address"}
+		Detail: fmt.Sprintf("the server at %s is not a Reeve server: it returned %s", c.base, resp.Status),
+		Hint:   "check the URL"}
 	return &reeve.Error{Code: p.Code, Message: p.Detail, Hint: p.Hint,
 		RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
 }
 
-// isReeve reports whether an answer carries the id that a Reeve server gives each request. Proxies may add ids of their
-// own.
+// isReeve reports whether a response has the request id of a Reeve server. Proxies may add ids of their own.
 func isReeve(resp *http.Response) bool {
 	return slices.ContainsFunc(resp.Header.Values("X-Request-Id"),
 		func(id string) bool { return strings.HasPrefix(id, reeve.PrefixRequest+"_") })
 }
 
-// codeOf is for answers without a code, which come from proxies.
+// codeOf returns the error code for a response without one, which comes from a proxy.
 func codeOf(status int) reeve.Code {
 	switch status {
 	case http.StatusUnauthorized:
@@ -109,10 +108,10 @@ func codeOf(status int) reeve.Code {
 	return reeve.Internal
 }
 
-// lost says what a request without an answer came to. What never left is Unavailable; a change that may have left is
-// unknown, whatever cut it off.
-func (c *conn) lost(ctx context.Context, r *request, err error) error {
-	if !r.left.Load() {
+// requestError returns the error for a request without a complete response. If the request was never sent, the code is
+// Unavailable or Canceled. If it was sent and may have changed something, the outcome is unknown.
+func (c *conn) requestError(ctx context.Context, r *request, err error) error {
+	if !r.sent.Load() {
 		if ctx.Err() != nil {
 			return &reeve.Error{Code: reeve.Canceled, Message: "interrupted before the request was sent",
 				Err: ctx.Err()}
@@ -120,33 +119,38 @@ func (c *conn) lost(ctx context.Context, r *request, err error) error {
 		e := &reeve.Error{Code: reeve.Unavailable, Message: "no Reeve server answers at " + c.base.String(),
 			Hint: "start one with: reeve serve", Err: err}
 		if !errors.Is(err, syscall.ECONNREFUSED) {
-			e.Message += ": " + reason(err)
+			e.Message += ": " + innermost(err)
 		}
 		return e
 	}
 	if r.method != http.MethodGet {
 		e := &reeve.Error{Code: reeve.UnknownOutcome, Message: "the connection to " + c.base.String() +
-			" was lost before the answer came", Hint: "look before you ask again", Err: err}
+			" was lost before the response", Hint: "check whether the change was made before you repeat it", Err: err}
 		if ctx.Err() != nil {
-			e.Message = "interrupted before the answer came"
+			e.Message = "interrupted before the response"
 		}
-		if r.again != "" {
-			e.Hint = r.again
+		if r.retryHint != "" {
+			e.Hint = r.retryHint
 		}
 		return e
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &reeve.Error{Code: reeve.Timeout, Message: "no answer in time from " + c.base.String(), Err: err}
+		return &reeve.Error{Code: reeve.Timeout, Message: "timeout waiting for " + c.base.String(), Err: err}
 	case ctx.Err() != nil:
 		return &reeve.Error{Code: reeve.Canceled, Message: "interrupted", Err: err}
 	}
-	return &reeve.Error{Code: reeve.Unavailable, Message: "the answer of " + c.base.String() + " broke off: " +
-		reason(err), Hint: "try again", Err: err}
+	return c.truncatedError(err)
 }
 
-// reason is the innermost cause: the layers above it repeat the address.
-func reason(err error) string {
+// truncatedError returns the error for a response that ended early.
+func (c *conn) truncatedError(err error) error {
+	return &reeve.Error{Code: reeve.Unavailable, Message: "the response of " + c.base.String() + " was cut off: " +
+		innermost(err), Hint: "try again", Err: err}
+}
+
+// innermost returns the text of the innermost cause. The errors around it repeat the URL.
+func innermost(err error) string {
 	for {
 		next := errors.Unwrap(err)
 		if next == nil {

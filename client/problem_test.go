@@ -15,9 +15,9 @@ import (
 	"reeve/client"
 )
 
-// speak makes a client of a server that behaves as told. It stands for servers and proxies that misbehave; what a real
-// server says is tested with the real one.
-func speak(t *testing.T, h http.HandlerFunc) *client.Client {
+// newClient returns a client of a server with the given handler. The handlers simulate faulty servers and proxies.
+// Other tests use a real server.
+func newClient(t *testing.T, h http.HandlerFunc) *client.Client {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
@@ -33,7 +33,7 @@ func speak(t *testing.T, h http.HandlerFunc) *client.Client {
 func answer(kind string, status int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
-		w.Header().Set("X-Request-Id", "req_1") // as a server's answers have
+		w.Header().Set("X-Request-Id", "req_1") // as in all responses of a Reeve server
 		for i := 0; i+1 < len(headers); i += 2 {
 			w.Header().Set(headers[i], headers[i+1])
 		}
@@ -43,7 +43,7 @@ func answer(kind string, status int, body string, headers ...string) http.Handle
 }
 
 func TestProblemSurvivesTheWire(t *testing.T) {
-	c := speak(t, answer("application/problem+json; charset=utf-8", 409, `{"type":"about:blank","title":"Conflict","status":409,"detail":"used before",
+	c := newClient(t, answer("application/problem+json; charset=utf-8", 409, `{"type":"about:blank","title":"Conflict","status":409,"detail":"used before",
 		"code":"CONFLICT","hint":"use another","errors":[{"path":"/a","message":"bad","expected":"good"}],"request_id":"req_1","call_id":"msg_1"}`, "Retry-After", "7"))
 	_, err := c.Calls().Call(t.Context(), "clerk", api.CallRequest{Tool: "x"})
 	if !errors.Is(err, &reeve.Error{Code: reeve.Conflict}) {
@@ -54,13 +54,13 @@ func TestProblemSurvivesTheWire(t *testing.T) {
 		e.Fields[0].Expected != "good" {
 		t.Errorf("got %+v", e)
 	}
-	p, ok := client.Rejected(err)
+	p, ok := client.ProblemOf(err)
 	if !ok || p.RequestID != "req_1" || p.CallID != "msg_1" || p.Status != 409 {
 		t.Errorf("got %+v, %v", p, ok)
 	}
 }
 
-func TestStrangers(t *testing.T) {
+func TestOtherServers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		h    http.HandlerFunc
 		want reeve.Code
@@ -68,17 +68,17 @@ func TestStrangers(t *testing.T) {
 		"a web page":           {answer("text/html", 200, "<html>"), reeve.Internal},
 		"a redirect":           {answer("text/html", 302, "", "Location", "/login"), reeve.Internal},
 		"a gateway":            {answer("text/html", 502, "bad gateway"), reeve.Unavailable},
-		"a gateway's patience": {answer("text/plain", 504, "late"), reeve.Timeout},
+		"a gateway timeout":    {answer("text/plain", 504, "late"), reeve.Timeout},
 		"a limiter":            {answer("text/plain", 429, "slow down"), reeve.RateLimited},
 		"not found":            {answer("text/plain", 404, "404"), reeve.NotFound},
 		"broken problem":       {answer("application/problem+json", 500, "{"), reeve.Internal},
 		"problem without code": {answer("application/problem+json", 403, `{"title":"Forbidden"}`), reeve.Forbidden},
-		"yes to everything":    {answer("application/json", 200, `{}`, "X-Request-Id", ""), reeve.Internal},
-		"an id of its own":     {answer("application/json", 200, `{}`, "X-Request-Id", "request-1"), reeve.Internal},
+		"no request id":        {answer("application/json", 200, `{}`, "X-Request-Id", ""), reeve.Internal},
+		"a foreign request id": {answer("application/json", 200, `{}`, "X-Request-Id", "request-1"), reeve.Internal},
 		"JSON cut off":         {answer("application/json", 200, `{"version":`), reeve.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := speak(t, tt.h).Server().Status(t.Context())
+			_, err := newClient(t, tt.h).Server().Status(t.Context())
 			if got := reeve.CodeOf(err); got != tt.want {
 				t.Errorf("got %s (%v), want %s", got, err, tt.want)
 			}
@@ -90,9 +90,9 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// What says yes to everything has done nothing.
-func TestStrangersDoNothing(t *testing.T) {
-	c := speak(t, answer("application/json", 200, `{}`, "X-Request-Id", ""))
+// TestOtherServersDoNothing checks that a success without a Reeve request id is an error.
+func TestOtherServersDoNothing(t *testing.T) {
+	c := newClient(t, answer("application/json", 200, `{}`, "X-Request-Id", ""))
 	var copied strings.Builder
 	_, backup := c.Server().Backup(t.Context(), &copied)
 	for name, err := range map[string]error{"a backup": backup, "a removal": c.Agents().Delete(t.Context(), "clerk"),
@@ -106,8 +106,8 @@ func TestStrangersDoNothing(t *testing.T) {
 	}
 }
 
-func TestNobodyThere(t *testing.T) {
-	const url = "http://127.0.0.1:1" // a port that nobody is given by chance
+func TestNoServer(t *testing.T) {
+	const url = "http://127.0.0.1:1" // a port that no test server gets
 	c, err := client.New(client.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
@@ -120,10 +120,10 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// A change whose answer is lost is never reported as failed: it may have happened.
+// TestLostAnswers checks that a change whose response is lost has an unknown outcome, because it may have been made.
 func TestLostAnswers(t *testing.T) {
 	hangUp := func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }
-	c := speak(t, hangUp)
+	c := newClient(t, hangUp)
 	_, err := c.Calls().Call(t.Context(), "clerk", api.CallRequest{Tool: "x"})
 	if e := reeve.AsError(err); e.Code != reeve.UnknownOutcome || !strings.Contains(e.Hint, "key-1") {
 		t.Errorf("call: got %+v", e)
@@ -139,7 +139,7 @@ func TestLostAnswers(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	arrived, done := make(chan struct{}, 2), make(chan struct{})
 	t.Cleanup(func() { close(done) })
-	c := speak(t, func(_ http.ResponseWriter, r *http.Request) {
+	c := newClient(t, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		arrived <- struct{}{}
 		select {
@@ -159,7 +159,7 @@ func TestInterrupted(t *testing.T) {
 
 func TestRequest(t *testing.T) {
 	var got *http.Request
-	c := speak(t, func(w http.ResponseWriter, r *http.Request) {
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 		got = r.Clone(context.Background())
 		answer("application/json", 200, "{}")(w, r)
 	})

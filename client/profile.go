@@ -7,12 +7,12 @@ import (
 	"reeve/api"
 )
 
-// List lists what agents of each kind may do.
+// List lists the capability profiles of the agent kinds.
 func (s ProfileService) List(ctx context.Context) (api.ProfileList, error) {
 	return get[api.ProfileList](ctx, s.conn, path("profiles"), nil)
 }
 
-// Set says what agents of a kind may do.
+// Set sets the capability profile of an agent kind.
 func (s ProfileService) Set(ctx context.Context, kind string, capabilities []string) (reeve.Profile, error) {
 	if capabilities == nil {
 		capabilities = []string{}

@@ -8,7 +8,7 @@ import (
 	"reeve/api"
 )
 
-// ProposalFilter chooses proposals.
+// ProposalFilter selects proposals.
 type ProposalFilter struct {
 	State reeve.ProposalState // in one state. Default: in any
 	Agent string              // of one agent, by id or name. Default: of all
@@ -16,7 +16,7 @@ type ProposalFilter struct {
 	Page
 }
 
-// List lists what agents proposed, newest first.
+// List lists proposals, newest first.
 func (s ProposalService) List(ctx context.Context, f ProposalFilter) (api.ProposalList, error) {
 	q := f.query()
 	q.Set("state", string(f.State))
@@ -30,25 +30,25 @@ func (s ProposalService) Get(ctx context.Context, id string) (reeve.Proposal, er
 	return get[reeve.Proposal](ctx, s.conn, path("proposals", id), nil)
 }
 
-// Accept lets a proposed call be applied. The server applies it; [OperationService.Wait] follows its operation.
+// Accept accepts a proposed call. The server runs it. Use [OperationService.Wait] to wait for its operation.
 func (s ProposalService) Accept(ctx context.Context, id, comment string) (reeve.Proposal, error) {
 	return post[reeve.Proposal](ctx, s.conn, path("proposals", id, "accept"), api.CommentRequest{Comment: comment})
 }
 
-// Reject refuses a proposed call for good. The comment reaches the agent if it proposes the same again.
+// Reject rejects a proposed call. The agent gets the comment if it proposes the same call again.
 func (s ProposalService) Reject(ctx context.Context, id, comment string) (reeve.Proposal, error) {
 	return post[reeve.Proposal](ctx, s.conn, path("proposals", id, "reject"), api.CommentRequest{Comment: comment})
 }
 
-// Reopen lets a rejected proposal be decided on again.
+// Reopen makes a rejected proposal pending again.
 func (s ProposalService) Reopen(ctx context.Context, id string) (reeve.Proposal, error) {
 	return post[reeve.Proposal](ctx, s.conn, path("proposals", id, "reopen"), nil)
 }
 
-// ChangeSetFilter chooses change sets.
+// ChangeSetFilter selects change sets.
 type ChangeSetFilter struct {
 	Agent   string // of one agent, by id or name. Default: of all
-	Pending bool   // only those with an item that waits for a person. Default: all
+	Pending bool   // only those with pending items. Default: all
 	Page
 }
 
@@ -65,12 +65,12 @@ func (s ChangeSetService) Get(ctx context.Context, id string) (reeve.ChangeSet, 
 	return get[reeve.ChangeSet](ctx, s.conn, path("change-sets", id), nil)
 }
 
-// Accept accepts several items of a set, each on its own; without items all that are pending.
+// Accept accepts items of a change set, each separately. Without items it accepts all pending ones.
 func (s ChangeSetService) Accept(ctx context.Context, id string, r api.SetDecisionRequest) (reeve.SetDecision, error) {
 	return post[reeve.SetDecision](ctx, s.conn, path("change-sets", id, "accept"), r)
 }
 
-// Reject rejects several items of a set, each on its own; without items all that are pending.
+// Reject rejects items of a change set, each separately. Without items it rejects all pending ones.
 func (s ChangeSetService) Reject(ctx context.Context, id string, r api.SetDecisionRequest) (reeve.SetDecision, error) {
 	return post[reeve.SetDecision](ctx, s.conn, path("change-sets", id, "reject"), r)
 }

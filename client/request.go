@@ -15,19 +15,19 @@ import (
 	"reeve"
 )
 
-// request is one request to come.
+// request is a request to send.
 type request struct {
-	method string
-	path   string      // escaped
-	query  url.Values  // empty values are left out
-	body   any         // nil means none
-	lines  []byte      // JSON lines instead of a body
-	key    string      // the Idempotency-Key of a POST
-	again  string      // how to ask again when the answer was lost
-	left   atomic.Bool // set once the server may have seen it
+	method    string
+	path      string      // escaped path
+	query     url.Values  // empty values are omitted
+	body      any         // encoded as JSON; nil for none
+	lines     []byte      // JSON lines instead of a body
+	key       string      // Idempotency-Key of a POST
+	retryHint string      // hint of the error if the response is lost
+	sent      atomic.Bool // set once the server may have received the request
 }
 
-// path builds an escaped path from its parts, so that an id with a slash or a question mark stays one part.
+// path returns an escaped path, so that an id with a slash or a question mark stays one segment.
 func path(parts ...string) string {
 	p := "/api"
 	for _, s := range parts {
@@ -57,11 +57,11 @@ func post[T any](ctx context.Context, c *conn, path string, body any) (out T, er
 	return out, c.do(ctx, &request{method: http.MethodPost, path: path, body: body}, &out)
 }
 
-func (c *conn) remove(ctx context.Context, path string) error {
+func (c *conn) delete(ctx context.Context, path string) error {
 	return c.do(ctx, &request{method: http.MethodDelete, path: path}, nil)
 }
 
-// do sends a request and reads its answer into out; a nil out means that no body is expected.
+// do sends a request and decodes the response into out. If out is nil, do ignores the body.
 func (c *conn) do(ctx context.Context, r *request, out any) error {
 	if r.method == http.MethodPost && r.key == "" {
 		r.key = c.key()
@@ -72,19 +72,19 @@ func (c *conn) do(ctx context.Context, r *request, out any) error {
 	}
 	defer resp.Body.Close()
 	if out == nil || resp.StatusCode == http.StatusNoContent {
-		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that the connection can be used again
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that the connection can be reused
 		return nil
 	}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "application/json" {
-		return c.stranger(resp)
+		return c.notReeveError(resp)
 	}
 	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return c.lost(ctx, r, err)
+		return c.requestError(ctx, r, err)
 	}
 	return nil
 }
 
-// send returns the answer if it is a good one.
+// send sends a request and returns the response if it is a success of a Reeve server.
 func (c *conn) send(ctx context.Context, r *request) (*http.Response, error) {
 	req, err := c.build(ctx, r)
 	if err != nil {
@@ -92,15 +92,15 @@ func (c *conn) send(ctx context.Context, r *request) (*http.Response, error) {
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, c.lost(ctx, r, err)
+		return nil, c.requestError(ctx, r, err)
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer resp.Body.Close()
-		return nil, c.rejection(resp)
+		return nil, c.responseError(resp)
 	}
-	if !isReeve(resp) { // whoever says yes to everything has stopped no agent, and is no backup
+	if !isReeve(resp) { // a success of another server means nothing
 		defer resp.Body.Close()
-		return nil, c.stranger(resp)
+		return nil, c.notReeveError(resp)
 	}
 	return resp, nil
 }
@@ -110,7 +110,7 @@ func (c *conn) build(ctx context.Context, r *request) (*http.Request, error) {
 	if r.body != nil {
 		b, err := json.Marshal(r.body)
 		if err != nil {
-			return nil, &reeve.Error{Code: reeve.Validation, Message: "the request is not JSON: " + err.Error(),
+			return nil, &reeve.Error{Code: reeve.Validation, Message: "cannot encode the request: " + err.Error(),
 				Err: err}
 		}
 		body = bytes.NewReader(b)
@@ -126,10 +126,10 @@ func (c *conn) build(ctx context.Context, r *request) (*http.Request, error) {
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
 	}
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { r.left.Store(true) }})
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { r.sent.Store(true) }})
 	req, err := http.NewRequestWithContext(ctx, r.method, target, body)
 	if err != nil {
-		return nil, &reeve.Error{Code: reeve.Validation, Message: "the request cannot be sent: " + err.Error(),
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "invalid request: " + err.Error(),
 			Err: err}
 	}
 	req.Header.Set("Accept", "application/json, application/problem+json")

@@ -12,7 +12,7 @@ import (
 	"reeve/internal/notify"
 )
 
-// RunFilter chooses runs.
+// RunFilter selects runs.
 type RunFilter struct {
 	Agent string         // of one agent. Default: of all
 	State reeve.RunState // in one state. Default: in any
@@ -32,32 +32,32 @@ func (s RunService) Get(ctx context.Context, id string) (reeve.Run, error) {
 	return get[reeve.Run](ctx, s.conn, path("runs", id), nil)
 }
 
-// Wakes says why a run ran: the wakes it serves, newest first.
+// Wakes lists the wakes that a run serves, newest first.
 func (s RunService) Wakes(ctx context.Context, id string, p Page) (api.WakeList, error) {
 	return get[api.WakeList](ctx, s.conn, path("runs", id, "wakes"), p.query())
 }
 
-// Messages lists a part of what a run thought and did, oldest first.
+// Messages lists messages of a run, oldest first.
 func (s RunService) Messages(ctx context.Context, run reeve.Run, p Page) (api.MessageList, error) {
 	return AgentService(s).Messages(ctx, run.AgentID, MessageFilter{Run: run.ID, Page: p})
 }
 
-// Cancel ends a run. What it has begun is still recorded.
+// Cancel cancels a run. Calls that have started are still recorded.
 func (s RunService) Cancel(ctx context.Context, id string) (reeve.Run, error) {
 	return post[reeve.Run](ctx, s.conn, path("runs", id, "cancel"), nil)
 }
 
-// Create asks for a run of an agent. The same key wakes it once; without one, each request does. [RunService.OfWake]
-// gives the run.
+// Create wakes an agent. The same key wakes it once. Without a key, each request does. Use [RunService.OfWake] to get
+// the run.
 func (s WakeService) Create(ctx context.Context, agent, key string, w api.WakeRequest) (out reeve.Wake, err error) {
 	if key == "" {
 		key = s.conn.key()
 	}
 	return out, s.conn.do(ctx, &request{method: http.MethodPost, path: path("agents", agent, "wake"), body: w, key: key,
-		again: "ask again with the Idempotency-Key " + key + ": it wakes once"}, &out)
+		retryHint: "ask again with the Idempotency-Key " + key + ": it wakes once"}, &out)
 }
 
-// List lists an agent's wakes, newest first: those that wait, too, and those that were skipped.
+// List lists an agent's wakes, newest first, including queued and skipped ones.
 func (s WakeService) List(ctx context.Context, agent string, p Page) (api.WakeList, error) {
 	return get[api.WakeList](ctx, s.conn, path("agents", agent, "wakes"), p.query())
 }
@@ -67,11 +67,11 @@ func (s WakeService) Get(ctx context.Context, key string) (reeve.Wake, error) {
 	return get[reeve.Wake](ctx, s.conn, path("wakes", key), nil)
 }
 
-// OfWake waits until a run serves the wake, and gives the run. A wake that is skipped is an error with the code
-// Skipped. With states, a wake that is behind a run of its agent in one of them is an error with the code InProgress,
-// and the run is that one.
+// OfWake waits until a run serves the wake and returns the run. If the wake is skipped, the error has the code Skipped.
+// If the wake is queued behind a run of its agent in one of the states, OfWake returns that run and an error with the
+// code InProgress.
 func (s RunService) OfWake(ctx context.Context, w reeve.Wake, behind ...reeve.RunState) (run reeve.Run, err error) {
-	err = patiently(ctx, "the agent is not awake yet", true, func() (bool, error) {
+	err = poll(ctx, "the run has not started", true, func() (bool, error) {
 		is, err := WakeService(s).Get(ctx, w.RunKey)
 		if err != nil {
 			return false, err
@@ -84,12 +84,12 @@ func (s RunService) OfWake(ctx context.Context, w reeve.Wake, behind ...reeve.Ru
 			return true, err
 		case reeve.WakeQueued:
 			for _, state := range behind {
-				if run, err = s.first(ctx, w.AgentID, state); err != nil || run.ID != "" {
+				if run, err = s.findBlocking(ctx, w.AgentID, state); err != nil || run.ID != "" {
 					break
 				}
 			}
 			if err == nil && run.ID != "" {
-				err = reeve.Errorf(reeve.InProgress, "the agent's run %s goes first, and is %s", run.ID, run.State)
+				err = reeve.Errorf(reeve.InProgress, "run %s of the agent must end first; it is %s", run.ID, run.State)
 			}
 			return false, err
 		}
@@ -98,9 +98,10 @@ func (s RunService) OfWake(ctx context.Context, w reeve.Wake, behind ...reeve.Ru
 	return run, err
 }
 
-// first returns the run of an agent in a state that its wakes wait for: not a turn, nor one that is served beside the
-// others. One that is parked only until an agent has answered goes on, and is none.
-func (s RunService) first(ctx context.Context, agent string, state reeve.RunState) (run reeve.Run, err error) {
+// findBlocking returns an agent's run in a state that blocks its queued wakes, or a zero run. Turns and runs of
+// schedules and steps do not block others. A run that is parked only until another agent answers does not count,
+// because it continues by itself.
+func (s RunService) findBlocking(ctx context.Context, agent string, state reeve.RunState) (run reeve.Run, err error) {
 	for f := (RunFilter{Agent: agent, State: state, Page: Page{Limit: 500}}); ; {
 		list, err := s.List(ctx, f)
 		if err != nil {
@@ -121,10 +122,10 @@ func (s RunService) first(ctx context.Context, agent string, state reeve.RunStat
 	}
 }
 
-// Wait looks at a run until it has ended, or is in one of the states given. One that is parked only until an agent has
-// answered goes on.
+// Wait polls a run until it has ended or is in one of the given states. A run that is parked only until another agent
+// answers does not count as parked.
 func (s RunService) Wait(ctx context.Context, id string, until ...reeve.RunState) (run reeve.Run, err error) {
-	err = patiently(ctx, "run "+id+" has not ended", false, func() (bool, error) {
+	err = poll(ctx, "run "+id+" has not ended", false, func() (bool, error) {
 		run, err = s.Get(ctx, id)
 		return run.State.Final() || slices.Contains(until, run.State) && !run.WaitsForAgents, err
 	})
@@ -132,25 +133,26 @@ func (s RunService) Wait(ctx context.Context, id string, until ...reeve.RunState
 }
 
 const (
-	away    = 30 * time.Second // how long a server that was there may be gone: it may just be started again
-	slowest = 2 * time.Second  // the longest time between two looks
+	pollDowntime = 30 * time.Second // time for a server to come back, for example from a restart
+	maxInterval  = 2 * time.Second  // longest time between two polls
 )
 
-// patiently looks until there is something to see. Short pauses come first. A server that was met before is given time
-// to come back.
-func patiently(ctx context.Context, not string, met bool, look func() (bool, error)) error {
+// poll calls check, with growing pauses, until it reports true or fails. While the server is unavailable, poll retries
+// for pollDowntime if the server has answered before. unfinished describes the state for the error of a cancelled
+// context.
+func poll(ctx context.Context, unfinished string, hasAnswered bool, check func() (bool, error)) error {
 	last := reeve.Monotonic()
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, slowest) {
-		seen, err := look()
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, maxInterval) {
+		done, err := check()
 		switch {
-		case reeve.CodeOf(err) == reeve.Unavailable && met && reeve.Since(last) < away:
-		case seen || err != nil:
+		case reeve.CodeOf(err) == reeve.Unavailable && hasAnswered && reeve.Since(last) < pollDowntime:
+		case done || err != nil:
 			return err
 		default:
-			met, last = true, reeve.Monotonic()
+			hasAnswered, last = true, reeve.Monotonic()
 		}
 		if !notify.Sleep(ctx, pause) {
-			return &reeve.Error{Code: reeve.Canceled, Message: "interrupted: " + not, Err: ctx.Err()}
+			return &reeve.Error{Code: reeve.Canceled, Message: "interrupted: " + unfinished, Err: ctx.Err()}
 		}
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"reeve"
 )
 
-// A wake is followed from the queue to its run.
+// TestRunOf checks that OfWake follows a wake from the queue to its run.
 func TestRunOf(t *testing.T) {
 	looks := 0
-	c := speak(t, func(w http.ResponseWriter, r *http.Request) {
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 		body := `{"id":"run_1","state":"parked"}`
 		if r.URL.EscapedPath() == "/api/wakes/agt%2Fmine" {
 			looks++
@@ -43,12 +43,12 @@ func TestRunOf(t *testing.T) {
 	}
 }
 
-// A wake behind a run that waits for a person says so to whoever asks for it, however many wait; a turn, or a run that
-// only waits for an agent, is in nobody's way.
+// TestRunOf_Behind checks that OfWake fails for a wake behind a run that waits for a person, on any page of the list. A
+// turn, or a run that only waits for an agent, does not block the wake.
 func TestRunOf_Behind(t *testing.T) {
 	goesOn := `,"goes_on":true`
 	looks := 0
-	c := speak(t, func(w http.ResponseWriter, r *http.Request) {
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 		body := map[string]string{
 			"/api/wakes/mine": `{"run_key":"mine","state":"queued"}`,
 			"/api/runs": `{"runs":[{"id":"run_3","state":"parked","reason":"` + string(reeve.ReasonUser) +
@@ -69,15 +69,15 @@ func TestRunOf_Behind(t *testing.T) {
 	}
 }
 
-// startedAgain answers with the first body, is gone for two looks as a server that is started again, and then answers
-// with the other.
-func startedAgain(looks *int, before, after string) http.HandlerFunc {
+// restarted answers with one body, is unavailable for two requests like a restarting server, and then answers with the
+// other body.
+func restarted(looks *int, before, after string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch *looks++; *looks {
 		case 1, 2:
 			answer("application/json", 200, before)(w, r)
 		case 3:
-			panic(http.ErrAbortHandler) // the connection breaks
+			panic(http.ErrAbortHandler) // closes the connection
 		case 4:
 			answer("application/problem+json", 503,
 				`{"status":503,"code":"UNAVAILABLE","detail":"the server is stopping"}`)(w, r)
@@ -87,19 +87,19 @@ func startedAgain(looks *int, before, after string) http.HandlerFunc {
 	}
 }
 
-// A server that is gone in the middle may come back, and the wait goes on.
-func TestWaitRun_TheServerIsStartedAgain(t *testing.T) {
+// TestWaitRun_ServerRestarts checks that Wait survives a restart of the server.
+func TestWaitRun_ServerRestarts(t *testing.T) {
 	looks := 0
-	c := speak(t, startedAgain(&looks, `{"id":"run_1","state":"running"}`, `{"id":"run_1","state":"completed"}`))
+	c := newClient(t, restarted(&looks, `{"id":"run_1","state":"running"}`, `{"id":"run_1","state":"completed"}`))
 	if r, err := c.Runs().Wait(t.Context(), "run_1"); err != nil || r.State != reeve.RunCompleted || looks < 5 {
 		t.Errorf("got %+v, %v after %d looks", r, err, looks)
 	}
 }
 
-// So it is with an operation.
-func TestWait_TheServerIsStartedAgain(t *testing.T) {
+// TestWait_ServerRestarts checks the same for operations.
+func TestWait_ServerRestarts(t *testing.T) {
 	looks := 0
-	c := speak(t, startedAgain(&looks, `{"id":"op_1","state":"prepared"}`, `{"id":"op_1","state":"committed"}`))
+	c := newClient(t, restarted(&looks, `{"id":"op_1","state":"prepared"}`, `{"id":"op_1","state":"committed"}`))
 	if op, err := c.Operations().Wait(t.Context(), "op_1"); err != nil || op.State != reeve.Committed || looks < 5 {
 		t.Errorf("got %+v, %v after %d looks", op, err, looks)
 	}
@@ -108,11 +108,11 @@ func TestWait_TheServerIsStartedAgain(t *testing.T) {
 func TestWaitRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	looks := 0
-	c := speak(t, func(w http.ResponseWriter, r *http.Request) {
+	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 		looks++
 		answer("application/json", 200, `{"id":"run_1","state":"parked"}`)(w, r)
 		if looks == 3 {
-			context.AfterFunc(r.Context(), cancel) // once it has its answer
+			context.AfterFunc(r.Context(), cancel) // after the response
 		}
 	})
 	if r, err := c.Runs().Wait(ctx, "run_1", reeve.RunParked); err != nil || r.State != reeve.RunParked {

@@ -9,13 +9,13 @@ import (
 	"reeve/api"
 )
 
-// ScheduleFilter chooses schedules, and a part of them.
+// ScheduleFilter selects schedules.
 type ScheduleFilter struct {
-	Agent  string           // that wake one agent. Default: any
+	Agent  string           // of one agent. Default: of all
 	Name   string           // part of the name
 	Status reeve.TimerState // in one state. Default: in any
-	Offset int              // how many to leave out at the start
-	Limit  int              // how many at most. Default: as many as the server likes
+	Offset int              // number of schedules to skip
+	Limit  int              // maximum number of schedules. Default: the server's
 }
 
 // List lists schedules, oldest first.
@@ -30,7 +30,7 @@ func (s ScheduleService) List(ctx context.Context, f ScheduleFilter) (api.Schedu
 	return get[api.ScheduleList](ctx, s.conn, path("schedules"), q)
 }
 
-// Get returns one schedule and its next firings.
+// Get returns one schedule with its next firing times.
 func (s ScheduleService) Get(ctx context.Context, id string) (api.Schedule, error) {
 	return get[api.Schedule](ctx, s.conn, path("schedules", id), nil)
 }
@@ -40,14 +40,14 @@ func (s ScheduleService) Create(ctx context.Context, r reeve.ScheduleRequest) (a
 	return post[api.Schedule](ctx, s.conn, path("schedules"), r)
 }
 
-// Update changes what the request names, and leaves the rest. The status pauses and resumes it.
+// Update changes the fields that are set in the request. The status pauses and resumes the schedule.
 func (s ScheduleService) Update(ctx context.Context, id string, r reeve.ScheduleRequest) (api.Schedule, error) {
 	return patch[api.Schedule](ctx, s.conn, path("schedules", id), r)
 }
 
 // Delete removes a schedule. Its runs stay.
 func (s ScheduleService) Delete(ctx context.Context, id string) error {
-	return s.conn.remove(ctx, path("schedules", id))
+	return s.conn.delete(ctx, path("schedules", id))
 }
 
 // Runs lists a schedule's runs, newest first.

@@ -12,7 +12,7 @@ func (s SecretService) List(ctx context.Context) (api.SecretList, error) {
 	return get[api.SecretList](ctx, s.conn, path("secrets"), nil)
 }
 
-// Set stores a secret. No route gives its value back.
+// Set stores a secret. No route returns its value.
 func (s SecretService) Set(ctx context.Context, name, value string) error {
 	return s.conn.do(ctx, &request{method: http.MethodPut, path: path("secrets", name),
 		body: api.SecretRequest{Value: value}}, nil)
@@ -20,5 +20,5 @@ func (s SecretService) Set(ctx context.Context, name, value string) error {
 
 // Delete removes a secret.
 func (s SecretService) Delete(ctx context.Context, name string) error {
-	return s.conn.remove(ctx, path("secrets", name))
+	return s.conn.delete(ctx, path("secrets", name))
 }

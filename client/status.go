@@ -9,27 +9,27 @@ import (
 	"reeve/api"
 )
 
-// Status tells how the server is, and who the client is to it.
+// Status returns the state of the server and the identity of the caller.
 func (s ServerService) Status(ctx context.Context) (api.Status, error) {
 	return get[api.Status](ctx, s.conn, path("status"), nil)
 }
 
-// Doctor has the server check its parts.
+// Doctor runs the health checks of the server.
 func (s ServerService) Doctor(ctx context.Context) (api.DoctorReport, error) {
 	return get[api.DoctorReport](ctx, s.conn, path("doctor"), nil)
 }
 
-// Healthy returns nil when the server's process is up. It needs no token.
+// Healthy returns nil if the server's process is running. It needs no token.
 func (s ServerService) Healthy(ctx context.Context) error { return s.probe(ctx, "/healthz") }
 
-// Ready returns nil when the server can serve. It needs no token.
+// Ready returns nil if the server can handle requests. It needs no token.
 func (s ServerService) Ready(ctx context.Context) error { return s.probe(ctx, "/readyz") }
 
 func (s ServerService) probe(ctx context.Context, path string) error {
 	return s.conn.do(ctx, &request{method: http.MethodGet, path: path}, nil)
 }
 
-// OpenAPI returns the description of the API. It needs no token.
+// OpenAPI returns the OpenAPI document of the API. It needs no token.
 func (s ServerService) OpenAPI(ctx context.Context) (json.RawMessage, error) {
 	r := &request{method: http.MethodGet, path: "/openapi.json"}
 	resp, err := s.conn.send(ctx, r)
@@ -39,7 +39,7 @@ func (s ServerService) OpenAPI(ctx context.Context) (json.RawMessage, error) {
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, s.conn.lost(ctx, r, err)
+		return nil, s.conn.requestError(ctx, r, err)
 	}
 	return b, nil
 }

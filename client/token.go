@@ -11,12 +11,12 @@ func (s TokenService) List(ctx context.Context) (api.TokenList, error) {
 	return get[api.TokenList](ctx, s.conn, path("tokens"), nil)
 }
 
-// Create makes a token. The answer is the only place that shows it.
+// Create creates a token. The secret is in this response only.
 func (s TokenService) Create(ctx context.Context, t api.TokenRequest) (api.NewToken, error) {
 	return post[api.NewToken](ctx, s.conn, path("tokens"), t)
 }
 
-// Revoke makes a token worthless at once.
+// Revoke revokes a token immediately.
 func (s TokenService) Revoke(ctx context.Context, id string) error {
-	return s.conn.remove(ctx, path("tokens", id))
+	return s.conn.delete(ctx, path("tokens", id))
 }

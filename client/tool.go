@@ -7,7 +7,7 @@ import (
 	"reeve/api"
 )
 
-// List lists the catalogue, or one category of it.
+// List lists the tools of the catalogue, or of one category.
 func (s ToolService) List(ctx context.Context, category string) (api.ToolList, error) {
 	return get[api.ToolList](ctx, s.conn, path("tools"), url.Values{"category": {category}})
 }
@@ -27,7 +27,7 @@ func (s ToolService) Update(ctx context.Context, id string, t api.ToolRequest) (
 	return put[api.ToolView](ctx, s.conn, path("tools", id), t)
 }
 
-// Delete removes a user-defined tool, from its agents too.
+// Delete deletes a user-defined tool and detaches it from its agents.
 func (s ToolService) Delete(ctx context.Context, id string) error {
-	return s.conn.remove(ctx, path("tools", id))
+	return s.conn.delete(ctx, path("tools", id))
 }

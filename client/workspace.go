@@ -8,7 +8,7 @@ import (
 	"reeve/api"
 )
 
-// List lists the workspaces the token is valid in.
+// List lists the workspaces that the token is valid in.
 func (s WorkspaceService) List(ctx context.Context) (api.WorkspaceList, error) {
 	return get[api.WorkspaceList](ctx, s.conn, path("workspaces"), nil)
 }
@@ -18,17 +18,17 @@ func (s WorkspaceService) Create(ctx context.Context, w api.WorkspaceRequest) (r
 	return post[reeve.Workspace](ctx, s.conn, path("workspaces"), w)
 }
 
-// Stop turns the kill switch on, for one agent or for everything in the workspace.
+// Stop turns on the kill switch for one agent or the whole workspace.
 func (s ControlService) Stop(ctx context.Context, r api.StopRequest) error {
 	return s.conn.do(ctx, &request{method: http.MethodPost, path: path("stop"), body: r}, nil)
 }
 
-// Hold lists what a held server would go on with.
+// Hold lists the work that a held server would continue.
 func (s ControlService) Hold(ctx context.Context) (api.HoldReport, error) {
 	return get[api.HoldReport](ctx, s.conn, path("hold"), nil)
 }
 
-// Resume lets a held server go on; of one that is not held it turns the kill switch off again.
+// Resume releases a held server. If the server is not held, it turns off the kill switch.
 func (s ControlService) Resume(ctx context.Context, r api.ResumeRequest) error {
 	return s.conn.do(ctx, &request{method: http.MethodPost, path: path("resume"), body: r}, nil)
 }

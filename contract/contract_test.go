@@ -24,15 +24,15 @@ const toolsHead = `# Every built-in tool, as the running catalogue has it. Its s
 # A test compares the two in every field; go test ./contract -update writes this file.
 `
 
-// fields are a tool's fields in the order people want to read them.
+// fields are the fields of a tool in reading order.
 var fields = []string{"id", "name", "version", "kind", "handler_key", "description", "category", "pack", "tier",
 	"effect", "capability", "risk",
 	"timeout_ms", "retry", "identity", "previews", "cost", "parameters", "config_schema"}
 
-// running are fields that belong to one installation and not to the contract.
+// running are the fields that differ between installations and are not part of the contract.
 var running = []string{"created_at", "parameters_schema"}
 
-// catalogue is what a fresh server says of its tools, by id and field.
+// catalogue returns the tools of a new server, by id and field.
 func catalogue(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	var list struct {
@@ -49,7 +49,7 @@ func catalogue(t *testing.T) map[string]map[string]any {
 	return out
 }
 
-// render writes the catalogue as YAML, always the same way.
+// render returns the catalogue as YAML in a fixed order.
 func render(t *testing.T, tools map[string]map[string]any) []byte {
 	t.Helper()
 	var list []yaml.MapSlice
@@ -70,7 +70,7 @@ func render(t *testing.T, tools map[string]map[string]any) []byte {
 	return append([]byte(toolsHead), b...)
 }
 
-// ordered sorts the keys of objects and writes whole numbers as such.
+// ordered sorts the keys of objects and converts whole numbers to integers.
 func ordered(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -155,27 +155,27 @@ func TestG24_ContractAndCatalogueAgree(t *testing.T) {
 	}
 	for _, id := range sorted(said) {
 		if have[id] == nil {
-			t.Errorf("tools.yaml has %s, the catalogue does not", id)
+			t.Errorf("tools.yaml has %s, which is not in the catalogue", id)
 		}
 	}
 	for _, id := range sorted(have) {
 		if said[id] == nil {
-			t.Errorf("the catalogue has %s, tools.yaml does not: run go test ./contract -update", id)
+			t.Errorf("tool %s is missing in tools.yaml; run go test ./contract -update", id)
 			continue
 		}
 		for f := range have[id] {
 			if !slices.Contains(fields, f) {
-				t.Errorf("%s: the contract does not know the field %s", id, f)
+				t.Errorf("%s: unknown field %s", id, f)
 			}
 		}
 		for _, f := range fields {
 			if a, b := canonical(t, said[id][f]), canonical(t, have[id][f]); a != b {
-				t.Errorf("%s.%s: the contract says %s, the catalogue %s", id, f, a, b)
+				t.Errorf("%s.%s: tools.yaml has %s, the catalogue %s", id, f, a, b)
 			}
 		}
 	}
 	if string(render(t, have)) != string(text) {
-		t.Error("tools.yaml is not written as -update would write it")
+		t.Error("tools.yaml is not formatted as -update formats it")
 	}
 }
 
@@ -185,7 +185,7 @@ func TestG24_ContractFitsItsSchema(t *testing.T) {
 		t.Errorf("tools.yaml: %v", err)
 	}
 	good := string(read(t, "tools.yaml"))
-	for name, change := range map[string]func(string) string{ // the schema is worth something
+	for name, change := range map[string]func(string) string{ // the schema must reject these
 		"an effect nobody knows": func(s string) string {
 			return strings.Replace(s, "effect: read", "effect: magic",
 				1)
@@ -216,7 +216,7 @@ func canonical(t *testing.T, v any) string {
 	return string(b)
 }
 
-// configSchema is the schema of reeve.yaml, as the Go type has it.
+// configSchema returns the schema of reeve.yaml, generated from host.Config.
 func configSchema(t *testing.T) []byte {
 	t.Helper()
 	inferred, err := reeve.SchemaFor[host.Config]()
@@ -236,7 +236,7 @@ func configSchema(t *testing.T) []byte {
 	return append(b, '\n')
 }
 
-func TestConfigSchemaIsTheGoTypes(t *testing.T) {
+func TestConfigSchemaMatchesConfig(t *testing.T) {
 	want := configSchema(t)
 	if *update {
 		if err := os.WriteFile("config.schema.json", want, 0o644); err != nil {
@@ -244,11 +244,11 @@ func TestConfigSchemaIsTheGoTypes(t *testing.T) {
 		}
 	}
 	if string(read(t, "config.schema.json")) != string(want) {
-		t.Error("config.schema.json is not that of host.Config: run go test ./contract -update")
+		t.Error("config.schema.json differs from host.Config; run go test ./contract -update")
 	}
 }
 
-// What the schema refuses, the server refuses, and what it takes, the server takes.
+// TestConfigSchemaAndServerAgree checks that the schema and the server accept and reject the same configs.
 func TestConfigSchemaAndServerAgree(t *testing.T) {
 	schema := compileSchema(t, "config.schema.json")
 	for _, c := range []struct {
@@ -283,7 +283,7 @@ func TestConfigSchemaAndServerAgree(t *testing.T) {
 	}
 }
 
-// load starts a server with a config, as far as its database.
+// load opens a host with a config.
 func load(t *testing.T, text string) error {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "reeve.yaml")
@@ -295,7 +295,7 @@ func load(t *testing.T, text string) error {
 		return err
 	}
 	cfg.Dir, cfg.LogTo = t.TempDir(), t.Output()
-	cfg.Database = "" // its form is checked before, by the schema; opening it is not what is tested
+	cfg.Database = "" // do not connect; the schema checks the form of the URL
 	h, err := host.New(t.Context(), cfg)
 	if err == nil {
 		err = h.Close()

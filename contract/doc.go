@@ -1,4 +1,4 @@
-// Package contract holds what Reeve promises in files that other programs can read: tools.yaml, every built-in tool,
-// with its JSON Schema; and config.schema.json, the schema of reeve.yaml. The tests beside them fail when a file and
-// the running server disagree; go test ./contract -update writes the files anew.
+// Package contract holds Reeve's contracts as files for other programs: tools.yaml with all built-in tools,
+// tools.schema.json with its JSON Schema, and config.schema.json with the schema of reeve.yaml. The tests fail if a
+// file differs from the running server. Run go test ./contract -update to regenerate the files.
 package contract

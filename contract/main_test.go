@@ -7,7 +7,7 @@ import (
 	"reeve/host"
 )
 
-// TestMain lets the host start this binary again as a sandbox, so that the catalogue is whole.
+// TestMain lets the host run this binary as a sandbox worker, so that the catalogue includes all tools.
 func TestMain(m *testing.M) {
 	host.ServeWorker()
 	os.Exit(m.Run())

@@ -137,21 +137,21 @@ func TestLoadConfig_TellsEveryMistakeWithItsLine(t *testing.T) {
 func TestLoadConfig_TellsWhatIsWrongWithModels(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"  servers:\n    near:\n      base_url: nowhere": "line 4: model.servers.near.base_url is " +
-			"not a URL",
-		"  servers:\n    near:\n      base_url: http://a\n      api: soap": `line 5: model.servers.near.api is chat or responses, not "soap"`,
+		"  servers:\n    near:\n      base_url: nowhere": "line 4: model.servers.near.base_url must " +
+			"be a URL",
+		"  servers:\n    near:\n      base_url: http://a\n      api: soap": `line 5: model.servers.near.api must be chat or responses, not "soap"`,
 		"  servers:\n    near:\n      key: abc": "line 3: model.servers.near needs a " +
 			"base_url",
-		"  servers:\n    openai:\n      base_url: http://a": `line 3: model.servers: "openai" cannot be the name of a server`,
-		"  openai: {base_url: nowhere}":                     "line 2: model.openai.base_url is not a URL",
-		"  names: {a: b, b: c/d}": "line 2: model.names: a is another name " +
-			"again",
+		"  servers:\n    openai:\n      base_url: http://a": `line 3: model.servers: "openai" is not a valid server name`,
+		"  openai: {base_url: nowhere}":                     "line 2: model.openai.base_url must be a URL",
+		"  names: {a: b, b: c/d}": "line 2: model.names: a refers to another " +
+			"alias",
 		"  names:\n    a: nobody/x": "line 3: model.names: a: there is no model",
-		"  default: nobody/x": "line 2: model.default cannot be used: " +
+		"  default: nobody/x": "line 2: model.default is not usable: " +
 			"there is no model",
-		"  script: none.yaml": "line 2: the rehearsal script cannot be " +
-			"read",
-		"  prices: none.yaml": "line 2: the price table cannot be read",
+		"  script: none.yaml": "line 2: cannot read the rehearsal " +
+			"script",
+		"  prices: none.yaml": "line 2: cannot read the price table",
 	} {
 		file := config(t, "model:\n"+text+"\n")
 		if told := opened(t, file, nil); told.Code != reeve.Validation ||
@@ -161,7 +161,7 @@ func TestLoadConfig_TellsWhatIsWrongWithModels(t *testing.T) {
 	}
 	file := config(t, "model:\n  default: rehearsal\n")
 	told := opened(t, file, map[string]string{"REEVE_MODEL": "nobody/x"}) // which is not the file's mistake
-	if !strings.HasPrefix(told.Message, "model.default cannot be used") {
+	if !strings.HasPrefix(told.Message, "model.default is not usable") {
 		t.Error(told)
 	}
 }

@@ -35,7 +35,7 @@ func TestK27_RecordedTraffic(t *testing.T) {
 	equal(t, v.Source, goodScript, "what was written")
 	equal(t, spoken(a.get().Status, d), "draft map[]", "nothing is active, and nothing was done")
 	if *update {
-		if err := os.WriteFile(file, model.FormatExchanges(replay.Received()), 0o644); err != nil {
+		if err := os.WriteFile(file, model.FormatExchanges(replay.ReceivedExchanges()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return

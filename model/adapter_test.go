@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the requests that were sent into 
 
 const secret = "SECRET-key-0123456789"
 
-// adapters are tried against recordings in their provider's wire format, each in a folder of its name.
+// adapters are tested against recordings in the provider's wire format, each in a folder of the adapter's name.
 var adapters = map[string]struct {
 	open  func(model.Server) model.Model
 	model string
@@ -33,7 +33,7 @@ var adapters = map[string]struct {
 	"ollama":           {model.Ollama, "qwen3:8b"},
 }
 
-// redirect sends what is meant for a provider to the server of a test.
+// redirect sends all requests to a test server.
 type redirect struct{ to *url.URL }
 
 func (r redirect) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -42,7 +42,7 @@ func (r redirect) RoundTrip(req *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(req)
 }
 
-// replayed opens an adapter in front of a real server that answers from a recording.
+// replayed returns an adapter in front of an HTTP server that plays back a recording.
 func replayed(t *testing.T, provider, scenario string, s model.Server) model.Model {
 	t.Helper()
 	file := filepath.Join("testdata", provider, scenario+".txtar")
@@ -58,7 +58,7 @@ func replayed(t *testing.T, provider, scenario string, s model.Server) model.Mod
 	t.Cleanup(func() {
 		server.Close()
 		if *update {
-			if err := os.WriteFile(file, model.FormatExchanges(replay.Received()), 0o644); err != nil {
+			if err := os.WriteFile(file, model.FormatExchanges(replay.ReceivedExchanges()), 0o644); err != nil {
 				t.Error(err)
 			}
 			return
@@ -87,18 +87,18 @@ func result(id, text string) model.Part {
 
 func temperature(f float64) *float64 { return &f }
 
-// scene is a request and what every provider should make of it, whatever its wire format.
+// scene is a request and the answer that every provider must produce, independent of its wire format.
 type scene struct {
 	request model.Request
 	text    string
-	calls   string // the cities, in order
+	calls   string // cities of the calls, in order
 	stop    model.Stop
 	usage   *model.Usage
-	deltas  int // at least so many
+	deltas  int // minimum number of deltas
 	code    reeve.Code
 	after   time.Duration
-	says    string // a part of the error
-	not     string // providers without this scene
+	says    string // substring of the error
+	not     string // providers without this scenario
 }
 
 var scenes = map[string]scene{
@@ -132,12 +132,12 @@ var scenes = map[string]scene{
 	"broken": {request: model.Request{Messages: ask("hi")}, code: reeve.Unavailable, says: "HTTP 500"},
 	"overloaded": {request: model.Request{Messages: ask("hi")}, code: reeve.Unavailable, says: "overloaded",
 		not: "ollama anthropic"},
-	"key":       {request: model.Request{Messages: ask("hi")}, code: reeve.ModelFailed, says: "refuses the key"},
-	"refused":   {request: model.Request{Messages: ask("hi")}, code: reeve.ModelFailed, says: "refuses the request"},
+	"key":       {request: model.Request{Messages: ask("hi")}, code: reeve.ModelFailed, says: "rejected the key"},
+	"refused":   {request: model.Request{Messages: ask("hi")}, code: reeve.ModelFailed, says: "rejected the request"},
 	"cut":       {request: model.Request{Messages: ask("hi")}, code: reeve.Unavailable, deltas: 1},
 	"torn":      {request: model.Request{Messages: ask("hi")}, code: reeve.Unavailable, deltas: 1},
 	"midstream": {request: model.Request{Messages: ask("hi")}, code: reeve.Unavailable, deltas: 1},
-	"garbage":   {request: model.Request{Messages: ask("hi")}, code: reeve.ModelFailed, says: "makes no sense"},
+	"garbage":   {request: model.Request{Messages: ask("hi")}, code: reeve.ModelFailed, says: "invalid answer"},
 	"empty":     {request: model.Request{Messages: ask("hi")}, code: reeve.ModelFailed, says: "empty"},
 	"length": {request: model.Request{Messages: ask("tell me a story"), MaxTokens: 3}, text: "Once upon a",
 		stop: model.StopLength},
@@ -148,7 +148,7 @@ var scenes = map[string]scene{
 		calls: "Paris,Rome,Oslo", stop: model.StopTools},
 }
 
-// TestAdapters: W08, the errors of every provider are typed; and what each provider says means the same to us.
+// TestAdapters checks that all providers' answers and errors (W08) map to the same values.
 func TestAdapters(t *testing.T) {
 	for provider, adapter := range adapters {
 		for name, s := range scenes {
@@ -158,7 +158,7 @@ func TestAdapters(t *testing.T) {
 			t.Run(provider+"/"+name, func(t *testing.T) {
 				s.request.Model = adapter.model
 				if provider == "ollama" && s.request.Choice == model.MustCall {
-					s.request.Choice = model.MayCall // which has no other choice
+					s.request.Choice = model.MayCall // Ollama cannot force a call
 				}
 				m := replayed(t, provider, name, model.Server{})
 				var deltas []model.Delta
@@ -233,7 +233,7 @@ func checkAnswer(t *testing.T, s scene, a model.Answer) {
 	}
 }
 
-// sameUsage compares, knowing that Ollama has no cache and that Anthropic's recordings say how much was written to it.
+// sameUsage compares usage. Ollama has no cache, and only Anthropic's recordings report cache writes.
 func sameUsage(a model.Answer, want model.Usage) bool {
 	switch got := a.Usage; a.Provider {
 	case "ollama":
@@ -246,7 +246,7 @@ func sameUsage(a model.Answer, want model.Usage) bool {
 	}
 }
 
-// checkDeltas: what was streamed, put together, is the answer.
+// checkDeltas checks that the joined deltas equal the answer.
 func checkDeltas(t *testing.T, a model.Answer, deltas []model.Delta) {
 	t.Helper()
 	var text, thought strings.Builder
@@ -290,8 +290,7 @@ func checkDeltas(t *testing.T, a model.Answer, deltas []model.Delta) {
 	}
 }
 
-// TestReasoningGoesBack: what a model thought, whatever form its provider gives it, is stored as JSON and sent back
-// unchanged with the results.
+// TestReasoningGoesBack checks that reasoning is stored as JSON and sent back unchanged with the results.
 func TestReasoningGoesBack(t *testing.T) {
 	want := map[string]string{"anthropic": "EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pk=",
 		"openai_responses": "gAAAAABorzAwXkW8sXkZmGn1Hh8rWmUHc2Vq", "openai_chat": "",
@@ -299,7 +298,7 @@ func TestReasoningGoesBack(t *testing.T) {
 	for provider, adapter := range adapters {
 		t.Run(provider, func(t *testing.T) {
 			s := model.Server{}
-			if provider == "openai_chat" { // only servers that are like OpenAI show thoughts there
+			if provider == "openai_chat" { // only compatible servers stream reasoning in the Chat API
 				s = model.Server{Name: "deepseek", URL: "https://api.deepseek.com/v1"}
 			}
 			m := replayed(t, provider, "reasoning", s)
@@ -335,7 +334,7 @@ func TestReasoningGoesBack(t *testing.T) {
 	}
 }
 
-// TestAdapterOddities: what only one provider does.
+// TestAdapterOddities checks behaviour that only one provider has.
 func TestAdapterOddities(t *testing.T) {
 	hi := model.Request{Messages: ask("hi"), Tools: []model.Tool{weather}}
 	for _, c := range []struct {
@@ -344,10 +343,10 @@ func TestAdapterOddities(t *testing.T) {
 		calls              int
 	}{
 		{"anthropic", "overloaded", reeve.Unavailable, 0},        // status 529
-		{"ollama", "overloaded", reeve.Unavailable, 0},           // says that it is busy
-		{"ollama", "missing", reeve.ModelFailed, 0},              // the model is not there
-		{"openai_chat", "quota", reeve.ModelFailed, 0},           // a 429 that will not pass
-		{"openai_chat", "sameplace", "", 2},                      // parallel calls that all say index 0
+		{"ollama", "overloaded", reeve.Unavailable, 0},           // the message says that the server is busy
+		{"ollama", "missing", reeve.ModelFailed, 0},              // the model is not installed
+		{"openai_chat", "quota", reeve.ModelFailed, 0},           // a 429 that retries cannot fix
+		{"openai_chat", "sameplace", "", 2},                      // parallel calls that all have index 0
 		{"openai_responses", "errorevent", reeve.RateLimited, 0}, // an error event instead of response.failed
 		{"gemini", "malformed", reeve.ModelFailed, 0},            // finishReason MALFORMED_FUNCTION_CALL
 	} {
@@ -362,8 +361,8 @@ func TestAdapterOddities(t *testing.T) {
 	}
 }
 
-// TestCallsThatAreCutOff: a call that the limit of tokens cut off before its arguments is not one without arguments,
-// and is streamed as it is kept. One before it, or in an answer that is whole, may take none.
+// TestCallsThatAreCutOff checks that a call that the token limit cut off before its arguments is marked as truncated,
+// in the answer and in the deltas. Earlier calls and calls of a complete answer may have no arguments.
 func TestCallsThatAreCutOff(t *testing.T) {
 	wires := map[string]struct{ call, end, cut, whole string }{ // of an answer with the calls 0 and 1
 		"anthropic": {`data: {"type":"content_block_start","index":N,"content_block":{"type":"tool_use","id":"cN","name":"t","input":{}}}` + "\n\n" +
@@ -394,8 +393,8 @@ func TestCallsThatAreCutOff(t *testing.T) {
 	}
 }
 
-// TestCallsInOnePlace: pieces of parallel calls that all say index 0 go to the call with their id, or without one to
-// the call that was spoken of last.
+// TestCallsInOnePlace checks parallel calls that all have index 0: a fragment belongs to the call with its id, or
+// without an id to the latest call.
 func TestCallsInOnePlace(t *testing.T) {
 	var body string
 	for _, c := range []string{`"id":"a","function":{"name":"one","arguments":""}`,

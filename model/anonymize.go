@@ -10,10 +10,10 @@ import (
 	"reeve/internal/redact"
 )
 
-// accountIDs are ids that tell who pays. They are no secrets, but do not belong in recordings.
+// accountIDs match ids of accounts. They are not secret, but do not belong in recordings.
 var accountIDs = []struct {
-	like *regexp.Regexp
-	by   string
+	pattern     *regexp.Regexp
+	replacement string
 }{
 	{regexp.MustCompile(`\b(org|proj|user)-[A-Za-z0-9]{10,}`), "${1}-ID"},
 	{regexp.MustCompile(`(?i)("(?:organization|organization_id|safety_identifier|user|workspace_id|account_id)"\s*:\s*)` +
@@ -27,28 +27,28 @@ var secrets = redact.New(nil).MaskNamed()
 func anonymize(text string) string {
 	text = secrets.Text(text)
 	for _, id := range accountIDs {
-		text = id.like.ReplaceAllString(text, id.by)
+		text = id.pattern.ReplaceAllString(text, id.replacement)
 	}
 	return text
 }
 
-// harmless are the headers that recordings keep; all others may tell who asked.
-var harmless = []string{"Content-Type", "Accept", "Retry-After", "Retry-After-Ms", "Anthropic-Version",
+// recordedHeaders are the headers that recordings include. Other headers may identify the account.
+var recordedHeaders = []string{"Content-Type", "Accept", "Retry-After", "Retry-After-Ms", "Anthropic-Version",
 	"Anthropic-Beta"}
 
-// anonymousHeader returns the headers that recordings keep.
-func anonymousHeader(h http.Header) http.Header {
+// anonymizeHeader returns the headers that recordings include.
+func anonymizeHeader(h http.Header) http.Header {
 	out := http.Header{}
 	for name, values := range h {
-		if slices.Contains(harmless, http.CanonicalHeaderKey(name)) {
+		if slices.Contains(recordedHeaders, http.CanonicalHeaderKey(name)) {
 			out[http.CanonicalHeaderKey(name)] = values
 		}
 	}
 	return out
 }
 
-// anonymousURL returns the path and query of a URL without keys.
-func anonymousURL(u *url.URL) string {
+// anonymizeURL returns the path and the query of a URL without keys.
+func anonymizeURL(u *url.URL) string {
 	q := u.Query()
 	for name := range q {
 		if strings.Contains(strings.ToLower(name), "key") || strings.Contains(strings.ToLower(name), "token") {

@@ -7,12 +7,11 @@ import (
 	"reeve"
 )
 
-// Gap stands between texts of an answer that a tool call separates.
-const Gap = "\n\n"
+// TextSeparator separates two texts of an answer that have a tool call between them.
+const TextSeparator = "\n\n"
 
-// Text is all that an answer says in words, with a Gap where a tool call stands between two texts. Most say it in one
-// part, which
-// is not copied: it may be long, and is asked for often.
+// Text returns the texts of an answer, joined by TextSeparator where a tool call is between two of them. Text does not
+// copy an answer with a single text.
 func (a Answer) Text() string {
 	var texts []string
 	called := false
@@ -22,7 +21,7 @@ func (a Answer) Text() string {
 			called = true
 		case p.Type == Text && p.Text != "":
 			if called && len(texts) > 0 {
-				texts = append(texts, Gap)
+				texts = append(texts, TextSeparator)
 			}
 			texts, called = append(texts, p.Text), false
 		}
@@ -30,7 +29,7 @@ func (a Answer) Text() string {
 	return strings.Join(texts, "")
 }
 
-// CutReason is why an answer is not whole; empty means that it is.
+// CutReason says why an answer is incomplete. It is empty for a complete answer.
 func (a Answer) CutReason() reeve.CutReason {
 	switch a.Stop {
 	case StopLength:
@@ -42,7 +41,7 @@ func (a Answer) CutReason() reeve.CutReason {
 	return ""
 }
 
-// Calls are the tool calls of an answer, in order.
+// Calls returns the tool calls of an answer, in order.
 func (a Answer) Calls() []Part {
 	var calls []Part
 	for _, p := range a.Parts {
@@ -53,7 +52,7 @@ func (a Answer) Calls() []Part {
 	return calls
 }
 
-// KeepOneCall leaves out all calls but the first.
+// KeepOneCall removes all calls but the first.
 func (a *Answer) KeepOneCall() {
 	seen := false
 	a.Parts = slices.DeleteFunc(a.Parts, func(p Part) bool {
@@ -63,7 +62,7 @@ func (a *Answer) KeepOneCall() {
 	})
 }
 
-// NewTextMessage makes a message of one text.
+// NewTextMessage returns a message with one text part.
 func NewTextMessage(role Role, text string) Message {
 	return Message{Role: role, Parts: []Part{{Type: Text, Text: text}}}
 }

@@ -12,37 +12,37 @@ type anthropicEvent struct {
 	Type    string `json:"type"`
 	Index   int    `json:"index"`
 	Message struct {
-		ID    string                `json:"id"`
-		Model string                `json:"model"`
-		Usage tally[anthropicUsage] `json:"usage"`
+		ID    string                  `json:"id"`
+		Model string                  `json:"model"`
+		Usage lenient[anthropicUsage] `json:"usage"`
 	} `json:"message"`
 	Block json.RawMessage `json:"content_block"`
 	Delta struct {
-		Type      string `json:"type"`
-		Text      piece  `json:"text"`
-		JSON      piece  `json:"partial_json"`
-		Thinking  piece  `json:"thinking"`
-		Signature string `json:"signature"`
-		Stop      string `json:"stop_reason"`
+		Type      string   `json:"type"`
+		Text      fragment `json:"text"`
+		JSON      fragment `json:"partial_json"`
+		Thinking  fragment `json:"thinking"`
+		Signature string   `json:"signature"`
+		Stop      string   `json:"stop_reason"`
 	} `json:"delta"`
-	Usage tally[anthropicUsage] `json:"usage"`
+	Usage lenient[anthropicUsage] `json:"usage"`
 }
 
 type anthropicUsage struct {
-	Input   count `json:"input_tokens"`
-	Output  count `json:"output_tokens"`
-	Read    count `json:"cache_read_input_tokens"`
-	Written count `json:"cache_creation_input_tokens"`
+	Input   tokenCount `json:"input_tokens"`
+	Output  tokenCount `json:"output_tokens"`
+	Read    tokenCount `json:"cache_read_input_tokens"`
+	Written tokenCount `json:"cache_creation_input_tokens"`
 	Details struct {
-		Thinking count `json:"thinking_tokens"`
+		Thinking tokenCount `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
 }
 
-// anthropicStart is a block as it begins.
-type anthropicStart struct {
+// anthropicBlockStart is the content of a content_block_start event.
+type anthropicBlockStart struct {
 	Type      string          `json:"type"`
-	Text      piece           `json:"text"`
-	Thinking  piece           `json:"thinking"`
+	Text      fragment        `json:"text"`
+	Thinking  fragment        `json:"thinking"`
 	Signature string          `json:"signature"`
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
@@ -53,127 +53,129 @@ var anthropicStops = map[string]Stop{"end_turn": StopEnd, "stop_sequence": StopE
 	"tool_use": StopTools, "max_tokens": StopLength,
 	"model_context_window_exceeded": StopLength, "refusal": StopRefused}
 
-// anthropicThinking is a thinking block, to be sent back as it was.
+// anthropicThinking is a thinking block, sent back unchanged.
 type anthropicThinking struct {
 	Type      string `json:"type"`
 	Thinking  string `json:"thinking"`
 	Signature string `json:"signature"`
 }
 
-// listen turns the events of a stream into an answer.
-func (m *anthropicModel) listen(ctx context.Context, res *http.Response, d *draft) (Answer, error) {
-	if err := m.server.check(res, anthropicError); err != nil {
+// readStream builds the answer from the events of a stream.
+func (m *anthropicModel) readStream(ctx context.Context, res *http.Response, d *draft) (Answer, error) {
+	if err := m.server.checkStream(res, parseAnthropicError); err != nil {
 		return Answer{}, err
 	}
 	stop := ""
-	thoughts := map[string]*strings.Builder{} // their signatures
+	signatures := map[string]*strings.Builder{} // of the thinking blocks, by key
 	for data, err := range d.events(ctx, res.Body) {
 		if err != nil {
 			return Answer{}, err
 		}
 		var e anthropicEvent
 		if err := json.Unmarshal(data, &e); err != nil {
-			return Answer{}, m.server.nonsense("%v", err)
+			return Answer{}, m.server.invalidAnswer("%v", err)
 		}
 		key := fmt.Sprint(e.Index)
 		switch e.Type {
 		case "message_start":
 			d.answer.ID, d.answer.Model = e.Message.ID, e.Message.Model
-			e.Message.Usage.of.note(&d.answer.Usage)
+			e.Message.Usage.value.mergeInto(&d.answer.Usage)
 		case "content_block_start":
-			if err := m.begin(d, key, e.Block, thoughts); err != nil {
+			if err := m.startBlock(d, key, e.Block, signatures); err != nil {
 				return Answer{}, err
 			}
 		case "content_block_delta":
 			switch e.Delta.Type {
 			case "text_delta":
-				d.say(key, e.Delta.Text)
+				d.addText(key, e.Delta.Text)
 			case "input_json_delta":
-				d.call(key, "", "", e.Delta.JSON)
+				d.addCall(key, "", "", e.Delta.JSON)
 			case "thinking_delta", "signature_delta":
-				t := thoughts[key]
-				if t == nil {
-					return Answer{}, m.server.nonsense("a thought that was not begun")
+				signature := signatures[key]
+				if signature == nil {
+					return Answer{}, m.server.invalidAnswer("thinking without the start of a block")
 				}
-				if d.takes(len(e.Delta.Signature)) {
-					t.WriteString(e.Delta.Signature)
+				if d.reserve(len(e.Delta.Signature)) {
+					signature.WriteString(e.Delta.Signature)
 				}
-				d.think(key, e.Delta.Thinking)
+				d.addReasoning(key, e.Delta.Thinking)
 			}
 		case "content_block_stop":
-			if t := thoughts[key]; t != nil {
-				p := d.think(key, "")
-				d.keep(p, anthropicThinking{Type: "thinking", Thinking: d.end(p), Signature: t.String()})
+			if signature := signatures[key]; signature != nil {
+				p := d.addReasoning(key, "")
+				d.setRaw(p, anthropicThinking{Type: "thinking", Thinking: d.closePart(p),
+					Signature: signature.String()})
 			}
 		case "message_delta":
 			stop = e.Delta.Stop
-			e.Usage.of.note(&d.answer.Usage)
+			e.Usage.value.mergeInto(&d.answer.Usage)
 		case "message_stop":
-			return d.finish(known(anthropicStops, stop))
+			return d.finish(parseStop(anthropicStops, stop))
 		case "error":
-			kind, message := anthropicError(data)
-			status, ok := anthropicKinds[kind]
+			kind, message := parseAnthropicError(data)
+			status, ok := anthropicStatuses[kind]
 			if !ok {
 				status = http.StatusBadRequest
 			}
-			return Answer{}, m.server.refused(status, nil, kind, message)
+			return Answer{}, m.server.statusError(status, nil, kind, message)
 		}
 	}
-	return Answer{}, m.server.cut(ctx)
+	return Answer{}, m.server.truncatedError(ctx)
 }
 
-// begin takes the beginning of a block.
-func (m *anthropicModel) begin(d *draft, key string, raw json.RawMessage, thoughts map[string]*strings.Builder) error {
-	var b anthropicStart
+// startBlock adds the first fragment of a content block.
+func (m *anthropicModel) startBlock(d *draft, key string, raw json.RawMessage,
+	signatures map[string]*strings.Builder) error {
+	var b anthropicBlockStart
 	if err := json.Unmarshal(raw, &b); err != nil {
-		return m.server.nonsense("%v", err)
+		return m.server.invalidAnswer("%v", err)
 	}
 	switch b.Type {
 	case "text":
-		d.say(key, b.Text)
+		d.addText(key, b.Text)
 	case "thinking":
-		thoughts[key] = &strings.Builder{}
-		thoughts[key].WriteString(b.Signature)
-		d.think(key, b.Thinking)
+		signatures[key] = &strings.Builder{}
+		signatures[key].WriteString(b.Signature)
+		d.addReasoning(key, b.Thinking)
 	case "redacted_thinking":
-		d.keep(d.think(key, ""), raw)
+		d.setRaw(d.addReasoning(key, ""), raw)
 	case "tool_use":
-		d.call(key, b.ID, b.Name, piece(startedInput(string(b.Input))))
+		d.addCall(key, b.ID, b.Name, fragment(initialInput(string(b.Input))))
 	}
 	return nil
 }
 
-// note takes over what was counted; later events repeat the counts or leave them out. Anthropic counts what is cached
-// apart from the rest.
-func (c anthropicUsage) note(u *Usage) {
-	more := func(was int64, is count) int64 {
-		if is < 0 {
-			return -1 // which cannot be true, and is not covered up
+// mergeInto updates u with the counts of an event. Later events repeat counts or omit them, so the larger count wins.
+// Anthropic's input tokens exclude cached tokens, unlike Usage.Input.
+func (c anthropicUsage) mergeInto(u *Usage) {
+	larger := func(known int64, reported tokenCount) int64 {
+		if reported < 0 {
+			return -1 // keep the invalid count visible to CountUsage
 		}
-		return max(was, int64(is))
+		return max(known, int64(reported))
 	}
 	fresh := max(0, u.Input-u.CacheRead-u.CacheWrite)
-	u.CacheRead, u.CacheWrite = more(u.CacheRead, c.Read), more(u.CacheWrite, c.Written)
-	u.Input = total(more(fresh, c.Input), u.CacheRead, u.CacheWrite)
-	u.Output, u.Reasoning = more(u.Output, c.Output), more(u.Reasoning, c.Details.Thinking)
+	u.CacheRead, u.CacheWrite = larger(u.CacheRead, c.Read), larger(u.CacheWrite, c.Written)
+	u.Input = sumCounts(larger(fresh, c.Input), u.CacheRead, u.CacheWrite)
+	u.Output, u.Reasoning = larger(u.Output, c.Output), larger(u.Reasoning, c.Details.Thinking)
 }
 
-// startedInput is what a call has of its arguments when it begins: usually an empty object, which the pieces then
-// replace.
-func startedInput(raw string) string {
+// initialInput returns the arguments in the start event of a call. An empty object is a placeholder for the fragments
+// that follow, and counts as no arguments.
+func initialInput(raw string) string {
 	if strings.Join(strings.Fields(raw), "") == "{}" || raw == "null" {
 		return ""
 	}
 	return raw
 }
 
-// anthropicKinds are the statuses of the types of error, which come without one in mid-stream.
-var anthropicKinds = map[string]int{"rate_limit_error": 429, "overloaded_error": 529, "api_error": 500,
+// anthropicStatuses maps error types to HTTP statuses. An error in the middle of a stream has no status.
+var anthropicStatuses = map[string]int{"rate_limit_error": 429, "overloaded_error": 529, "api_error": 500,
 	"timeout_error": 504, "authentication_error": 401,
 	"permission_error": 403, "not_found_error": 404, "billing_error": 402, "request_too_large": 413}
 
-// anthropicError reads the body of an error.
-func anthropicError(data []byte) (kind, message string) {
+// parseAnthropicError parses the body of an error.
+func parseAnthropicError(data []byte) (kind, message string) {
 	var body struct {
 		Error struct{ Type, Message string }
 	}
@@ -183,8 +185,8 @@ func anthropicError(data []byte) (kind, message string) {
 	return body.Error.Type, body.Error.Message
 }
 
-// known looks a provider's reason to stop up. One that is new means that it stopped; what it said decides the rest.
-func known[T ~string](stops map[T]Stop, reason T) Stop {
+// parseStop maps a provider's stop reason. An unknown reason means StopEnd.
+func parseStop[T ~string](stops map[T]Stop, reason T) Stop {
 	if s, ok := stops[reason]; ok {
 		return s
 	}

@@ -1,11 +1,15 @@
-// Package model lets agents think: one narrow interface, and an adapter for each provider's real wire format.
+// Package model sends requests to language models: one interface, Model, and an adapter for the wire format of each
+// provider (Anthropic, OpenAI, Gemini, Ollama and servers compatible with OpenAI).
 //
-// A model is asked with a Request and gives one Answer. While it thinks, it hands out Deltas, which are for people to
-// watch; only the Answer counts. An Answer is plain data: it is stored before it is acted on, and goes back into a
-// later Request as it is, including the parts a provider wants to see again (reasoning).
+// A caller sends a Request and gets one Answer. While the model writes, the adapter streams Deltas for people to watch.
+// Only the Answer counts. An Answer is plain data: the caller stores it before acting on it, and puts it back into
+// later requests unchanged, including the provider's own form of its reasoning.
 //
-// Errors are reeve.Errors, typed where they arise: Unavailable for what may pass (transport, 5xx, overload),
-// RateLimited for 429, both with RetryAfter when the provider names it; Timeout; ModelFailed for what will not pass (a
-// bad key, a request it refuses, an answer that makes no sense); Unsupported for what an adapter cannot send; NotFound
-// for a model that nobody has.
+// Providers routes a request to the provider that its model name selects, retries it and computes its cost. Rehearsal
+// is a model that follows a script and needs no key. Recorder and Replay record and play back HTTP exchanges for tests.
+//
+// Errors are reeve.Errors. Unavailable (connection failures, 5xx, overload) and RateLimited (429) may be retried, and
+// carry RetryAfter when the provider sends it. Timeout and Canceled come from the context. ModelFailed is permanent: a
+// bad key, a rejected request, an invalid answer. Unsupported means that the adapter cannot send the request. NotFound
+// means that no provider has the model.
 package model

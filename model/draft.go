@@ -10,19 +10,18 @@ import (
 	"reeve"
 )
 
-// maxAnswer bounds what an answer holds: its words, its thoughts and its calls. The longest that models can say is half
-// of it. partSize is what a part costs besides its text, and maxID what an id may have.
+// Limits of an answer.
 const (
-	maxAnswer = 8 << 20
-	partSize  = 256
-	maxID     = 256
+	maxAnswer = 8 << 20 // bytes of texts, reasoning and calls; twice what the largest models can write
+	partSize  = 256     // bytes that a part counts in addition to its text
+	maxID     = 256     // bytes of a call id
 )
 
-// draft is an answer in the making: adapters give it the pieces as they come, under the key that the provider has for
-// each part.
+// draft builds an answer from streamed fragments. An adapter adds each fragment under the key that the provider uses
+// for its part.
 type draft struct {
 	server Server
-	names  names
+	names  toolNames
 	watch  func(Delta)
 	answer Answer
 	parts  []*draftPart
@@ -34,14 +33,14 @@ type draft struct {
 
 type draftPart struct {
 	Part
-	text  strings.Builder
-	half  string // of a character whose other half has not come
-	index int    // of calls
-	asID  string // of calls: the id as the provider gave it
-	shown bool   // of calls: its name was handed out
+	text        strings.Builder
+	pending     string // the first half of a surrogate pair, until the second arrives
+	index       int    // position of a call among the calls
+	providerID  string // id of a call as the provider sent it
+	isAnnounced bool   // whether a delta with the name of a call was sent
 }
 
-func newDraft(s Server, r Request, n names, watch func(Delta)) *draft {
+func newDraft(s Server, r Request, n toolNames, watch func(Delta)) *draft {
 	if watch == nil {
 		watch = func(Delta) {}
 	}
@@ -49,7 +48,7 @@ func newDraft(s Server, r Request, n names, watch func(Delta)) *draft {
 		byKey: map[string]*draftPart{}, ids: map[string]bool{}}
 }
 
-func (d *draft) part(key string, t PartType) *draftPart {
+func (d *draft) getPart(key string, t PartType) *draftPart {
 	key = string(t) + " " + key
 	p := d.byKey[key]
 	if p == nil {
@@ -61,132 +60,131 @@ func (d *draft) part(key string, t PartType) *draftPart {
 	return p
 }
 
-// takes counts what is added to the answer, and tells whether it still fits. What does not is dropped: the answer
-// fails.
-func (d *draft) takes(n int) bool {
+// reserve adds n bytes to the size of the answer and reports whether the answer is still within its limit. The caller
+// drops fragments that exceed the limit, and the answer fails.
+func (d *draft) reserve(n int) bool {
 	d.size += n
 	return d.size <= maxAnswer
 }
 
-// tooLong is the error for an answer that does not fit, or nil.
-func (d *draft) tooLong() error {
+// checkSize returns an error if the answer exceeds its limit.
+func (d *draft) checkSize() error {
 	if d.size <= maxAnswer {
 		return nil
 	}
-	return reeve.Errorf(reeve.ModelFailed, "the model's answer is longer than %d MB, and was cut off there",
-		maxAnswer>>20).
-		Hintf("Ask for less at once. A model that does not stop by itself is better replaced by another.")
+	return reeve.Errorf(reeve.ModelFailed, "the model's answer is longer than %d MB", maxAnswer>>20).
+		Hintf("Ask for a shorter answer. If the model repeats itself without end, use another model.")
 }
 
-// say adds a piece of text. One that comes after a tool call begins a new part, also where the provider has one key for
+// addText adds a fragment of text. Text after a tool call starts a new part, even if the provider uses the same key for
 // all text.
-func (d *draft) say(key string, next piece) {
+func (d *draft) addText(key string, next fragment) {
 	if n := len(d.parts); n > 0 && d.parts[n-1].Type == ToolCall {
 		delete(d.byKey, string(Text)+" "+key)
 	}
-	p := d.part(key, Text)
-	if text := p.join(next); text != "" && d.takes(len(text)) {
+	p := d.getPart(key, Text)
+	if text := p.joinFragment(next); text != "" && d.reserve(len(text)) {
 		if p.text.Len() == 0 && d.followsCall(p) {
-			d.watch(Delta{Type: TextDelta, Text: Gap})
+			d.watch(Delta{Type: TextDelta, Text: TextSeparator})
 		}
 		p.text.WriteString(text)
 		d.watch(Delta{Type: TextDelta, Text: text})
 	}
 }
 
-// followsCall tells whether a tool call stands between a text and the one before it, as in Answer.Text.
+// followsCall reports whether a tool call is between a text part and the previous text, as in Answer.Text.
 func (d *draft) followsCall(of *draftPart) bool {
-	said, called := false, false
+	hasText, hasCall := false, false
 	for _, p := range d.parts {
 		switch {
 		case p == of:
-			return said && called
+			return hasText && hasCall
 		case p.Type == ToolCall:
-			called = true
+			hasCall = true
 		case p.Type == Text && p.text.Len() > 0:
-			said, called = true, false
+			hasText, hasCall = true, false
 		}
 	}
 	return false
 }
 
-// think adds a piece of reasoning; text may be empty, for reasoning that is not shown.
-func (d *draft) think(key string, next piece) *draftPart {
-	p := d.part(key, Reasoning)
-	if text := p.join(next); text != "" && d.takes(len(text)) {
+// addReasoning adds a fragment of reasoning. The fragment may be empty, for reasoning that the provider hides.
+func (d *draft) addReasoning(key string, next fragment) *draftPart {
+	p := d.getPart(key, Reasoning)
+	if text := p.joinFragment(next); text != "" && d.reserve(len(text)) {
 		p.text.WriteString(text)
 		d.watch(Delta{Type: ReasoningDelta, Text: text})
 	}
 	return p
 }
 
-// call adds a piece of a call: its id and name when they are known, and some of its arguments.
-func (d *draft) call(key, id, name string, next piece) *draftPart {
-	p := d.callAt(key, id, name)
-	args := p.join(next)
+// addCall adds a fragment of a tool call: its id and name when known, and a fragment of its arguments.
+func (d *draft) addCall(key, id, name string, next fragment) *draftPart {
+	p := d.findCall(key, id, name)
+	args := p.joinFragment(next)
 	size := len(args)
-	if p.asID == "" {
+	if p.providerID == "" {
 		size += len(id)
 	}
 	if p.Name == "" {
 		size += len(name)
 	}
-	if !d.takes(size) {
+	if !d.reserve(size) {
 		return p
 	}
 	if p.index < 0 {
 		p.index, d.calls = d.calls, d.calls+1
 	}
-	if p.asID == "" {
-		p.asID = id
+	if p.providerID == "" {
+		p.providerID = id
 	}
 	if p.Name == "" {
-		p.Name = d.names.ours(strings.ReplaceAll(name, "\x00", "\uFFFD"))
+		p.Name = d.names.fromProvider(strings.ReplaceAll(name, "\x00", "\uFFFD"))
 	}
-	if p.Name != "" && !p.shown {
-		p.shown = true
-		p.ID = d.unique(p.asID, p.index, p.Name)
+	if p.Name != "" && !p.isAnnounced {
+		p.isAnnounced = true
+		p.ID = d.assignID(p.providerID, p.index, p.Name)
 		p.text.WriteString(args)
 		d.watch(Delta{Type: CallDelta, Index: p.index, ID: p.ID, Name: p.Name, Text: p.text.String()})
 		return p
 	}
 	if args != "" {
 		p.text.WriteString(args)
-		if p.shown {
+		if p.isAnnounced {
 			d.watch(Delta{Type: CallDelta, Index: p.index, Text: args})
 		}
 	}
 	return p
 }
 
-// callAt gives the call that a piece belongs to. Some servers give every parallel call the same place: a new id with a
-// name is a new call, and pieces without an id belong to the one that was spoken of last.
-func (d *draft) callAt(key, id, name string) *draftPart {
-	p := d.part(key, ToolCall)
-	if id == "" || id == p.asID {
+// findCall returns the call that a fragment belongs to. Some servers give all parallel calls the same index. For these,
+// a new id with a name starts a new call, and a fragment without an id belongs to the latest call.
+func (d *draft) findCall(key, id, name string) *draftPart {
+	p := d.getPart(key, ToolCall)
+	if id == "" || id == p.providerID {
 		return p
 	}
 	place := string(ToolCall) + " " + key
 	switch known := d.byKey[place+" "+id]; {
-	case p.asID == "":
+	case p.providerID == "":
 		d.byKey[place+" "+id] = p
 	case known != nil || name != "":
-		p = d.part(key+" "+id, ToolCall)
+		p = d.getPart(key+" "+id, ToolCall)
 		d.byKey[place] = p
 	}
 	return p
 }
 
-// keep has a part keep the provider's own form of it.
-func (d *draft) keep(p *draftPart, v any) {
-	if raw := seal(d.server.Name, v); d.takes(len(raw) - len(p.Raw)) {
+// setRaw sets the provider's own form of a part.
+func (d *draft) setRaw(p *draftPart, v any) {
+	if raw := encodeRaw(d.server.Name, v); d.reserve(len(raw) - len(p.Raw)) {
 		p.Raw = raw
 	}
 }
 
-// unique gives a call an id that no other call of the answer has: the provider's when it is one that can be kept, else
-// always the same for the same answer.
-func (d *draft) unique(id string, index int, name string) string {
+// assignID returns an id for a call that is unique in the answer: the provider's id if it is usable, else one derived
+// from the call. The same answer always gets the same ids.
+func (d *draft) assignID(id string, index int, name string) string {
 	if id == "" || d.ids[id] || len(id) > maxID || strings.ContainsFunc(id, unicode.IsControl) {
 		id = callID(d.answer.ID, id, fmt.Sprint(index), name)
 	}
@@ -194,16 +192,16 @@ func (d *draft) unique(id string, index int, name string) string {
 	return id
 }
 
-// callID makes an id from what tells a call from others.
+// callID derives an id from the values that identify a call.
 func callID(of ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(of, "\x00")))
 	return "call_" + hex.EncodeToString(sum[:12])
 }
 
-// end adds what was still waited for to a part that is over, and gives its text.
-func (d *draft) end(p *draftPart) string {
-	if p.half != "" {
-		p.half = ""
+// closePart completes a part, replacing an unpaired surrogate at its end, and returns its text.
+func (d *draft) closePart(p *draftPart) string {
+	if p.pending != "" {
+		p.pending = ""
 		p.text.WriteString("\uFFFD")
 		d.watch(Delta{Type: map[PartType]DeltaType{Text: TextDelta, Reasoning: ReasoningDelta,
 			ToolCall: CallDelta}[p.Type], Index: max(0, p.index), Text: "\uFFFD"})
@@ -211,30 +209,30 @@ func (d *draft) end(p *draftPart) string {
 	return p.text.String()
 }
 
-// broken has a call that was cut off before its arguments stand as one that was cut off within them: no text at all
-// would mean that it takes none.
-func (d *draft) broken(p *draftPart) string {
+// markTruncated adds "{" to a call that was cut off before its arguments. Without it, the call would look like a
+// complete call without arguments.
+func (d *draft) markTruncated(p *draftPart) string {
 	p.text.WriteString("{")
 	d.watch(Delta{Type: CallDelta, Index: p.index, Text: "{"})
 	return p.text.String()
 }
 
-// finish gives the answer, or says what is wrong with it.
+// finish returns the answer, or an error if it is too long, empty or invalid.
 func (d *draft) finish(stop Stop) (Answer, error) {
-	if err := d.tooLong(); err != nil {
+	if err := d.checkSize(); err != nil {
 		return Answer{}, err
 	}
 	for i, p := range d.parts {
-		text := d.end(p)
+		text := d.closePart(p)
 		switch p.Type {
 		case ToolCall:
 			if p.Name == "" {
-				return d.cost(), d.server.nonsense("a tool call without a name")
+				return d.usageOnly(), d.server.invalidAnswer("a tool call has no name")
 			}
 			if stop == StopLength && i == len(d.parts)-1 && strings.TrimSpace(text) == "" {
-				text = d.broken(p)
+				text = d.markTruncated(p)
 			}
-			p.Args = arguments(text)
+			p.Args = encodeArguments(text)
 		case Text:
 			if text == "" {
 				continue
@@ -246,7 +244,7 @@ func (d *draft) finish(stop Stop) (Answer, error) {
 			}
 			p.Text = text
 		case Media, Result:
-			continue // no provider's answer holds these
+			continue // answers have no such parts
 		}
 		d.answer.Parts = append(d.answer.Parts, p.Part)
 	}
@@ -257,11 +255,11 @@ func (d *draft) finish(stop Stop) (Answer, error) {
 		stop = StopEnd
 	}
 	if stop == StopEnd && strings.TrimSpace(d.answer.Text()) == "" {
-		return d.cost(), d.server.nonsense("it is empty")
+		return d.usageOnly(), d.server.invalidAnswer("the answer is empty")
 	}
 	d.answer.Stop = stop
 	return d.answer, nil
 }
 
-// cost is what remains of an answer that came to its end and makes no sense: it costs what it cost.
-func (d *draft) cost() Answer { return Answer{Model: d.answer.Model, Usage: d.answer.Usage} }
+// usageOnly returns the model and the usage of an invalid answer, which costs as much as a valid one.
+func (d *draft) usageOnly() Answer { return Answer{Model: d.answer.Model, Usage: d.answer.Usage} }

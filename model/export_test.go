@@ -1,7 +1,7 @@
 package model
 
-// NamesForTest gives the mapping of a request's tool names, there and back.
-func NamesForTest(r Request) (theirs, ours func(string) string) {
-	n := nameTools(r, r.Messages)
-	return n.theirs, n.ours
+// NamesForTest returns the mapping of a request's tool names to provider names and back.
+func NamesForTest(r Request) (toProvider, fromProvider func(string) string) {
+	n := mapToolNames(r, r.Messages)
+	return n.toProvider, n.fromProvider
 }

@@ -5,32 +5,32 @@ import (
 	"encoding/json"
 )
 
-// openaiFormat is how OpenAI is told that an answer must be JSON. One of its APIs wants what a schema is called beside
-// the type, and the other in a place of its own.
+// openaiFormat asks an OpenAI API for an answer in JSON. The Responses API expects the schema beside the type, the Chat
+// API in a nested object.
 type openaiFormat struct {
 	Type string `json:"type"`
-	*openaiShape
-	In *openaiShape `json:"json_schema,omitempty"`
+	*openaiJSONSchema
+	Nested *openaiJSONSchema `json:"json_schema,omitempty"`
 }
 
-type openaiShape struct {
+type openaiJSONSchema struct {
 	Name   string          `json:"name"`
 	Schema json.RawMessage `json:"schema"`
 	Strict bool            `json:"strict"`
 }
 
-func (f *Format) openai() (kind string, shape *openaiShape) {
+func (f *Format) openaiFormat() (kind string, shape *openaiJSONSchema) {
 	if len(f.Schema) == 0 {
 		return "json_object", nil
 	}
-	return "json_schema", &openaiShape{Name: cmp.Or(f.Name, "answer"), Schema: f.Schema, Strict: f.Strict}
+	return "json_schema", &openaiJSONSchema{Name: cmp.Or(f.Name, "answer"), Schema: f.Schema, Strict: f.Strict}
 }
 
-// inWords asks a model for JSON that cannot be told otherwise.
-func (f *Format) inWords() string {
-	text := "Answer with JSON alone: no word, and no code fence, around it."
+// prompt asks for JSON in words, for APIs without a format parameter.
+func (f *Format) prompt() string {
+	text := "Answer with JSON only, without other text and without a code fence."
 	if len(f.Schema) > 0 {
-		text += " It must fit this JSON Schema:\n" + string(f.Schema)
+		text += " The JSON must match this JSON Schema:\n" + string(f.Schema)
 	}
 	return text
 }

@@ -23,7 +23,7 @@ type geminiContent struct {
 }
 
 type geminiPart struct {
-	Text      piece           `json:"text,omitempty"`
+	Text      fragment        `json:"text,omitempty"`
 	Thought   bool            `json:"thought,omitempty"`
 	Signature string          `json:"thoughtSignature,omitempty"`
 	Inline    *geminiInline   `json:"inlineData,omitempty"`
@@ -87,40 +87,40 @@ type geminiThinking struct {
 	Budget   int    `json:"thinkingBudget,omitempty"`
 }
 
-// geminiKept is what a part's Raw holds: what Gemini wants to see again.
-type geminiKept struct {
+// geminiRaw is the Raw of a part: values that Gemini expects back.
+type geminiRaw struct {
 	ID        string `json:"id,omitempty"`
 	Signature string `json:"thoughtSignature,omitempty"`
 }
 
-// geminiUnsigned goes where a signature must be and there is none, because another provider's model made the call.
-const geminiUnsigned = "skip_thought_signature_validator"
+// geminiSkipSignature replaces the signature that Gemini requires on a call that another provider's model made.
+const geminiSkipSignature = "skip_thought_signature_validator"
 
-// geminiThought is how many tokens models before Gemini 3 may think, by effort.
-var geminiThought = map[string]int{"low": 1024, "medium": 8192, "high": 24576}
+// geminiThinkingBudgets are the thinking tokens of models before Gemini 3 by effort.
+var geminiThinkingBudgets = map[string]int{"low": 1024, "medium": 8192, "high": 24576}
 
 type geminiModel struct{ server Server }
 
-// Gemini speaks the Gemini API.
+// Gemini returns a Model that uses the Gemini API.
 func Gemini(s Server) Model {
-	return &geminiModel{server: s.or("gemini", "https://generativelanguage.googleapis.com", "GEMINI_API_KEY")}
+	return &geminiModel{server: s.withDefaults("gemini", "https://generativelanguage.googleapis.com", "GEMINI_API_KEY")}
 }
 
 // Answer implements Model.
 func (m *geminiModel) Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
-	return m.server.ask(ctx, m, r, watch)
+	return m.server.roundTrip(ctx, m, r, watch)
 }
 
-func (m *geminiModel) address(r Request) (string, http.Header) {
+func (m *geminiModel) endpoint(r Request) (string, http.Header) {
 	return m.server.URL + "/v1beta/models/" + url.PathEscape(strings.TrimPrefix(r.Model, "models/")) +
 			":streamGenerateContent?alt=sse",
 		http.Header{"X-Goog-Api-Key": {m.server.Key}}
 }
 
-func (m *geminiModel) request(r Request, ms []Message, n names) (any, error) {
+func (m *geminiModel) buildRequest(r Request, ms []Message, n toolNames) (any, error) {
 	body := &geminiRequest{}
 	if r.System != "" {
-		body.System = &geminiContent{Parts: []*geminiPart{{Text: piece(r.System)}}}
+		body.System = &geminiContent{Parts: []*geminiPart{{Text: fragment(r.System)}}}
 	}
 	var functions []geminiFunction
 	for _, t := range r.Tools {
@@ -128,7 +128,8 @@ func (m *geminiModel) request(r Request, ms []Message, n names) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		functions = append(functions, geminiFunction{Name: n.theirs(t.Name), Description: t.Description, Parameters: s})
+		functions = append(functions, geminiFunction{Name: n.toProvider(t.Name), Description: t.Description,
+			Parameters: s})
 	}
 	if len(functions) > 0 {
 		body.Tools = []geminiTools{{Functions: functions}}
@@ -136,16 +137,16 @@ func (m *geminiModel) request(r Request, ms []Message, n names) (any, error) {
 			body.Choice = &geminiChoice{}
 			body.Choice.Calling.Mode = mode
 			if r.Choice == MustCall && r.ChoiceTool != "" {
-				body.Choice.Calling.Allowed = []string{n.theirs(r.ChoiceTool)}
+				body.Choice.Calling.Allowed = []string{n.toProvider(r.ChoiceTool)}
 			}
 		}
 	}
-	third := strings.Contains(r.Model, "gemini-3")
+	isGemini3 := strings.Contains(r.Model, "gemini-3")
 	config := geminiConfig{MaxTokens: r.MaxTokens, Temperature: r.Temperature, TopP: r.TopP, StopAt: r.StopAt}
 	switch {
 	case r.Effort == "":
 	case strings.Contains(r.Model, "gemini-2") || strings.Contains(r.Model, "gemini-1"):
-		config.Thinking = &geminiThinking{Thoughts: true, Budget: geminiThought[r.Effort]}
+		config.Thinking = &geminiThinking{Thoughts: true, Budget: geminiThinkingBudgets[r.Effort]}
 	default:
 		config.Thinking = &geminiThinking{Thoughts: true, Level: r.Effort}
 	}
@@ -158,68 +159,68 @@ func (m *geminiModel) request(r Request, ms []Message, n names) (any, error) {
 	if !reflect.ValueOf(config).IsZero() {
 		body.Config = &config
 	}
-	ids := map[string]string{} // the ids that Gemini itself gave, by ours
+	ids := map[string]string{} // Gemini's own call ids by ours
 	for _, msg := range ms {
-		c := m.content(msg, n, ids)
-		if third {
-			signed(c)
+		c := m.buildContent(msg, n, ids)
+		if isGemini3 {
+			addMissingSignature(c)
 		}
 		body.Contents = append(body.Contents, c)
 	}
 	return body, nil
 }
 
-// signed makes sure that the first call of a message has a signature: Gemini 3 refuses it otherwise.
-func signed(c *geminiContent) {
+// addMissingSignature gives the first call of a message a signature if it has none. Gemini 3 requires one.
+func addMissingSignature(c *geminiContent) {
 	for _, p := range c.Parts {
 		if p.Call != nil {
 			if p.Signature == "" {
-				p.Signature = geminiUnsigned
+				p.Signature = geminiSkipSignature
 			}
 			return
 		}
 	}
 }
 
-func (m *geminiModel) refuses(p Part) error {
+func (m *geminiModel) checkMedia(p Part) error {
 	if mediaKind(p) == otherMedia {
-		return unsendable(m.server.Name, p, "images, audio, video, PDF files and text")
+		return unsupportedMedia(m.server.Name, p, "images, audio, video, PDF files and text")
 	}
 	return nil
 }
 
-func (m *geminiModel) content(msg Message, n names, ids map[string]string) *geminiContent {
+func (m *geminiModel) buildContent(msg Message, n toolNames, ids map[string]string) *geminiContent {
 	c := &geminiContent{Role: "user"}
 	if msg.Role == Assistant {
 		c.Role = "model"
 	}
 	for _, p := range msg.Parts {
-		var kept geminiKept
-		if raw, ok := unseal(m.server.Name, p.Raw); ok {
-			_ = json.Unmarshal(raw, &kept) // what is not as we wrote it holds nothing
+		var kept geminiRaw
+		if raw, ok := decodeRaw(m.server.Name, p.Raw); ok {
+			_ = json.Unmarshal(raw, &kept) // ignore a Raw of another shape
 		}
 		part := &geminiPart{Signature: kept.Signature}
 		switch p.Type {
 		case Text:
-			part.Text = piece(p.Text)
+			part.Text = fragment(p.Text)
 		case Reasoning:
-			continue // thoughts are summaries for people; the signatures carry them
+			continue // the text is a summary for people; the signatures carry the reasoning
 		case ToolCall:
 			ids[p.ID] = kept.ID
-			part.Call = &geminiCall{ID: kept.ID, Name: n.theirs(p.Name), Args: object(p.Args)}
+			part.Call = &geminiCall{ID: kept.ID, Name: n.toProvider(p.Name), Args: argumentsObject(p.Args)}
 		case Result:
 			key := "output"
 			if p.IsError {
 				key = "error"
 			}
-			part.Response = &geminiResponse{ID: ids[p.ID], Name: n.theirs(p.Name),
+			part.Response = &geminiResponse{ID: ids[p.ID], Name: n.toProvider(p.Name),
 				Response: map[string]string{key: p.Text}}
 		case Media:
 			switch {
 			case p.URL != "":
 				part.File = &geminiFile{MediaType: p.MediaType, URI: p.URL}
 			case mediaKind(p) == textMedia:
-				part.Text = piece(quoted(p))
+				part.Text = fragment(inlineText(p))
 			default:
 				part.Inline = &geminiInline{MediaType: p.MediaType, Data: p.Data}
 			}

@@ -24,12 +24,12 @@ type geminiChunk struct {
 	Feedback struct {
 		Block string `json:"blockReason"`
 	} `json:"promptFeedback"`
-	Usage tally[*struct {
-		Prompt     count `json:"promptTokenCount"`
-		Tools      count `json:"toolUsePromptTokenCount"`
-		Candidates count `json:"candidatesTokenCount"`
-		Thoughts   count `json:"thoughtsTokenCount"`
-		Cached     count `json:"cachedContentTokenCount"`
+	Usage lenient[*struct {
+		Prompt     tokenCount `json:"promptTokenCount"`
+		Tools      tokenCount `json:"toolUsePromptTokenCount"`
+		Candidates tokenCount `json:"candidatesTokenCount"`
+		Thoughts   tokenCount `json:"thoughtsTokenCount"`
+		Cached     tokenCount `json:"cachedContentTokenCount"`
 	}] `json:"usageMetadata"`
 	Error *geminiError `json:"error"`
 }
@@ -51,43 +51,43 @@ var geminiStops = map[string]Stop{
 	"IMAGE_PROHIBITED_CONTENT": StopRefused,
 }
 
-// geminiNonsense are reasons to stop that say that the answer is of no use.
-var geminiNonsense = map[string]bool{"MALFORMED_FUNCTION_CALL": true, "UNEXPECTED_TOOL_CALL": true,
+// geminiInvalidStops are the stop reasons of unusable answers.
+var geminiInvalidStops = map[string]bool{"MALFORMED_FUNCTION_CALL": true, "UNEXPECTED_TOOL_CALL": true,
 	"TOO_MANY_TOOL_CALLS": true, "MALFORMED_RESPONSE": true,
 	"MISSING_THOUGHT_SIGNATURE": true, "OTHER": true, "NO_IMAGE": true, "IMAGE_OTHER": true}
 
-// listen turns the chunks of a stream into an answer.
-func (m *geminiModel) listen(ctx context.Context, res *http.Response, d *draft) (Answer, error) {
+// readStream builds the answer from the chunks of a stream.
+func (m *geminiModel) readStream(ctx context.Context, res *http.Response, d *draft) (Answer, error) {
 	if res.StatusCode != http.StatusOK {
-		body := wholeBody(res)
+		body := readBody(res)
 		var c geminiChunk
 		if json.Unmarshal([]byte(strings.Trim(string(body), "[] \n\r\t")), &c) != nil || c.Error == nil {
-			return Answer{}, m.server.refused(res.StatusCode, res.Header, "", string(body))
+			return Answer{}, m.server.statusError(res.StatusCode, res.Header, "", string(body))
 		}
-		return Answer{}, m.failed(res.StatusCode, res.Header, *c.Error)
+		return Answer{}, m.statusError(res.StatusCode, res.Header, *c.Error)
 	}
-	if err := m.server.check(res, nil); err != nil {
+	if err := m.server.checkStream(res, nil); err != nil {
 		return Answer{}, err
 	}
-	finish, last, place := "", "", 0
+	finish, lastKind, index := "", "", 0
 	for data, err := range d.events(ctx, res.Body) {
 		if err != nil {
 			return Answer{}, err
 		}
 		var c geminiChunk
 		if err := json.Unmarshal(data, &c); err != nil {
-			return Answer{}, m.server.nonsense("%v", err)
+			return Answer{}, m.server.invalidAnswer("%v", err)
 		}
 		if c.Error != nil {
-			return Answer{}, m.failed(c.Error.Code, nil, *c.Error)
+			return Answer{}, m.statusError(c.Error.Code, nil, *c.Error)
 		}
 		d.answer.ID = c.ID
 		if c.Model != "" {
 			d.answer.Model = c.Model
 		}
-		if u := c.Usage.of; u != nil {
-			d.answer.Usage = Usage{Input: total(int64(u.Prompt), int64(u.Tools)),
-				Output: total(int64(u.Candidates), int64(u.Thoughts)), CacheRead: int64(u.Cached),
+		if u := c.Usage.value; u != nil {
+			d.answer.Usage = Usage{Input: sumCounts(int64(u.Prompt), int64(u.Tools)),
+				Output: sumCounts(int64(u.Candidates), int64(u.Thoughts)), CacheRead: int64(u.Cached),
 				Reasoning: int64(u.Thoughts)}
 		}
 		if c.Feedback.Block != "" {
@@ -98,25 +98,25 @@ func (m *geminiModel) listen(ctx context.Context, res *http.Response, d *draft) 
 				continue
 			}
 			for _, p := range choice.Content.Parts {
-				last, place = m.part(d, p, last, place)
+				lastKind, index = m.addPart(d, p, lastKind, index)
 			}
 			if choice.Finish != "" {
 				finish = choice.Finish
 			}
-			if geminiNonsense[choice.Finish] {
-				return d.cost(), m.server.nonsense("it stopped with %s. %s", choice.Finish, choice.Message)
+			if geminiInvalidStops[choice.Finish] {
+				return d.usageOnly(), m.server.invalidAnswer("finishReason %s: %s", choice.Finish, choice.Message)
 			}
 		}
 	}
 	if finish == "" {
-		return Answer{}, m.server.cut(ctx)
+		return Answer{}, m.server.truncatedError(ctx)
 	}
-	return d.finish(known(geminiStops, finish))
+	return d.finish(parseStop(geminiStops, finish))
 }
 
-// part adds a part of a chunk. Text goes on in the next chunk; what it goes on from is known by its kind only. A call
-// comes whole.
-func (m *geminiModel) part(d *draft, p *geminiPart, last string, place int) (string, int) {
+// addPart adds a part of a chunk and returns its kind and index, which the next call gets as lastKind and index. A text
+// continues the previous part if that is of the same kind. A call is never split.
+func (m *geminiModel) addPart(d *draft, p *geminiPart, lastKind string, index int) (string, int) {
 	kind := "text"
 	switch {
 	case p.Call != nil:
@@ -124,12 +124,12 @@ func (m *geminiModel) part(d *draft, p *geminiPart, last string, place int) (str
 	case p.Thought:
 		kind = "thought"
 	case p.Text == "" && p.Signature == "":
-		return last, place
+		return lastKind, index
 	}
-	if kind != last || kind == "call" {
-		place++
+	if kind != lastKind || kind == "call" {
+		index++
 	}
-	key := fmt.Sprint(place)
+	key := fmt.Sprint(index)
 	var at *draftPart
 	switch kind {
 	case "call":
@@ -137,33 +137,33 @@ func (m *geminiModel) part(d *draft, p *geminiPart, last string, place int) (str
 		if args == "" {
 			args = "{}"
 		}
-		at = d.call(key, p.Call.ID, p.Call.Name, piece(args))
+		at = d.addCall(key, p.Call.ID, p.Call.Name, fragment(args))
 	case "thought":
-		at = d.think(key, p.Text)
+		at = d.addReasoning(key, p.Text)
 	default:
-		d.say(key, p.Text)
-		at = d.part(key, Text)
+		d.addText(key, p.Text)
+		at = d.getPart(key, Text)
 	}
-	if kept := (geminiKept{Signature: p.Signature}); p.Signature != "" || p.Call != nil && p.Call.ID != "" {
+	if kept := (geminiRaw{Signature: p.Signature}); p.Signature != "" || p.Call != nil && p.Call.ID != "" {
 		if p.Call != nil {
 			kept.ID = p.Call.ID
 		}
-		d.keep(at, kept)
+		d.setRaw(at, kept)
 	}
-	return kind, place
+	return kind, index
 }
 
-// failed types an error; how long to wait is said in its details.
-func (m *geminiModel) failed(status int, h http.Header, e geminiError) error {
+// statusError returns the error for an error response. Its details may contain the retry delay.
+func (m *geminiModel) statusError(status int, h http.Header, e geminiError) error {
 	if status == 0 {
 		status = http.StatusBadRequest
 	}
 	for _, d := range e.Details {
 		if d.Reason == "API_KEY_INVALID" {
-			status = http.StatusUnauthorized // a bad key is a bad request there
+			status = http.StatusUnauthorized // Gemini sends 400 for an invalid key
 		}
 	}
-	err := m.server.refused(status, h, e.Status, e.Message)
+	err := m.server.statusError(status, h, e.Status, e.Message)
 	for _, d := range e.Details {
 		if wait := backoff.RetryAfter(strings.TrimSuffix(d.Delay, "s"), time.Second); wait > 0 {
 			if re := reeve.AsError(err); re.RetryAfter == 0 &&

@@ -8,68 +8,68 @@ import (
 	"reeve"
 )
 
-// history makes the messages of a request sendable to a provider, whoever wrote them: roles alternate, beginning and
-// ending with the user; each call is followed by its result; nothing is empty; reasoning is the provider's own. What it
-// is given is not changed.
+// prepareMessages returns the messages of a request in a form that every provider accepts, and leaves its input
+// unchanged. Roles alternate, beginning and ending with the user. Each call is followed by its result. No part is
+// empty. Reasoning of other providers is removed.
 //
-// A file that the provider refuses is an error if it comes with what is asked now. In what was said earlier, which is
-// there to stay, words take its place.
-func history(ms []Message, provider string, refuses func(media Part) error) ([]Message, error) {
+// A file that the provider does not accept is an error if it belongs to the last user message. In earlier messages a
+// text replaces it, because these cannot be changed any more.
+func prepareMessages(ms []Message, provider string, refuses func(media Part) error) ([]Message, error) {
 	if len(ms) == 0 {
-		return nil, reeve.Errorf(reeve.Validation, "there is nothing to ask: the request has no messages")
+		return nil, reeve.Errorf(reeve.Validation, "the request has no messages")
 	}
-	ms, err := merge(ms, provider, refuses)
+	ms, err := mergeMessages(ms, provider, refuses)
 	if err != nil {
 		return nil, err
 	}
-	ms = pair(ms)
+	ms = pairResults(ms)
 	if len(ms) == 0 {
-		return nil, reeve.Errorf(reeve.Validation, "there is nothing to ask: all messages are empty")
+		return nil, reeve.Errorf(reeve.Validation, "all messages of the request are empty")
 	}
 	if ms[0].Role != User {
-		ms = slices.Insert(ms, 0, NewTextMessage(User, "(The conversation goes on.)"))
+		ms = slices.Insert(ms, 0, NewTextMessage(User, "(The conversation continues.)"))
 	}
 	if ms[len(ms)-1].Role != User {
-		ms = append(ms, NewTextMessage(User, "Go on."))
+		ms = append(ms, NewTextMessage(User, "Continue."))
 	}
 	return ms, nil
 }
 
-// merge drops what is empty and joins the words of one side.
-func merge(ms []Message, provider string, refuses func(media Part) error) ([]Message, error) {
+// mergeMessages drops empty parts and joins consecutive messages of the same role.
+func mergeMessages(ms []Message, provider string, refuses func(media Part) error) ([]Message, error) {
 	var out []Message
-	asked := lastAsked(ms)
+	lastUser := lastUserMessage(ms)
 	for i, m := range ms {
 		var parts []Part
 		for _, p := range m.Parts {
-			if !sendable(p, m.Role, provider) {
+			if !isSendable(p, m.Role, provider) {
 				continue
 			}
 			if p.Type == Media {
 				switch err := refuses(p); {
-				case err != nil && i >= asked:
+				case err != nil && i >= lastUser:
 					return nil, err
 				case err != nil:
-					p = unseen(p)
+					p = mediaPlaceholder(p)
 				}
 			}
 			parts = append(parts, p)
 		}
 		for len(parts) > 0 && parts[len(parts)-1].Type == Reasoning {
-			parts = parts[:len(parts)-1] // thoughts that led to nothing are refused
+			parts = parts[:len(parts)-1] // providers reject reasoning without a following part
 		}
 		if n := len(out); n > 0 && m.Role == Assistant &&
 			slices.ContainsFunc(out[n-1].Parts, func(p Part) bool { return p.Type == ToolCall }) && len(parts) > 0 {
-			out = append(out, Message{Role: m.Role, Parts: parts}) // results come between the two
+			out = append(out, Message{Role: m.Role, Parts: parts}) // results go between the two
 			continue
 		}
-		out = join(out, Message{Role: m.Role, Parts: parts})
+		out = appendMessage(out, Message{Role: m.Role, Parts: parts})
 	}
 	return out, nil
 }
 
-// lastAsked is the last message in which a person says something, and not only tools.
-func lastAsked(ms []Message) int {
+// lastUserMessage returns the index of the last message with a part from the user other than a tool result, or -1.
+func lastUserMessage(ms []Message) int {
 	for i := len(ms) - 1; i >= 0; i-- {
 		for _, p := range ms[i].Parts {
 			if ms[i].Role == User && p.Type != Result {
@@ -80,8 +80,8 @@ func lastAsked(ms []Message) int {
 	return -1
 }
 
-// join adds a message, to the last one if the same side speaks.
-func join(ms []Message, m Message) []Message {
+// appendMessage appends a message, merging it into the last one if the role is the same.
+func appendMessage(ms []Message, m Message) []Message {
 	n := len(ms)
 	switch {
 	case len(m.Parts) == 0:
@@ -94,14 +94,14 @@ func join(ms []Message, m Message) []Message {
 	}
 }
 
-func sendable(p Part, r Role, provider string) bool {
+func isSendable(p Part, r Role, provider string) bool {
 	switch p.Type {
 	case Text:
 		return strings.TrimSpace(p.Text) != ""
 	case Media:
 		return r == User && (len(p.Data) > 0 || p.URL != "")
 	case Reasoning:
-		_, ok := unseal(provider, p.Raw)
+		_, ok := decodeRaw(provider, p.Raw)
 		return ok && r == Assistant
 	case ToolCall:
 		return p.Name != "" && r == Assistant
@@ -112,32 +112,33 @@ func sendable(p Part, r Role, provider string) bool {
 	}
 }
 
-// asked is a call and where its answer will be.
-type asked struct {
+// pendingCall is a call and its result, once found.
+type pendingCall struct {
 	call   *Part
 	result *Part
 }
 
-// unanswered are the calls without a result by their ids as they were, in the order of the messages that made them.
-// They are looked up, for there may be very many.
-type unanswered map[string][]askedAtOnce
+// pendingCalls are the calls without a result, by original id, in the order of their messages. A map keeps the lookup
+// fast, because there may be very many.
+type pendingCalls map[string][]messageCalls
 
-// askedAtOnce are calls of one message.
-type askedAtOnce struct {
-	by    int // the message
-	calls []*asked
+// messageCalls are the calls of one message.
+type messageCalls struct {
+	message int // index of the message
+	calls   []*pendingCall
 }
 
-func (u unanswered) add(id string, by int, a *asked) {
-	if n := len(u[id]); n == 0 || u[id][n-1].by != by {
-		u[id] = append(u[id], askedAtOnce{by: by})
+func (u pendingCalls) add(id string, by int, a *pendingCall) {
+	if n := len(u[id]); n == 0 || u[id][n-1].message != by {
+		u[id] = append(u[id], messageCalls{message: by})
 	}
 	last := &u[id][len(u[id])-1]
 	last.calls = append(last.calls, a)
 }
 
-// take gives the first call of the newest message that has one; none when all have their results.
-func (u unanswered) take(id string) (a *asked, known bool) {
+// pop removes and returns the first call of the newest message that has a call with this id, or nil if all have their
+// results. known reports whether the id was ever added.
+func (u pendingCalls) pop(id string) (a *pendingCall, known bool) {
 	list, known := u[id]
 	if len(list) == 0 {
 		return nil, known
@@ -150,22 +151,22 @@ func (u unanswered) take(id string) (a *asked, known bool) {
 	return a, known
 }
 
-// pair puts each result right behind its call, gives every call an id of its own that providers take, and says where a
-// result is missing.
-func pair(ms []Message) []Message {
+// pairResults moves each result directly behind its call, gives every call a unique id that providers accept, and adds
+// an error result to each call without one.
+func pairResults(ms []Message) []Message {
 	seen := map[string]bool{}
-	open := unanswered{}
-	calls := map[int][]*asked{} // by the message that made them
+	open := pendingCalls{}
+	calls := map[int][]*pendingCall{} // by the message that made them
 	for i := range ms {
 		for j := range ms[i].Parts {
 			switch p := &ms[i].Parts[j]; p.Type {
 			case ToolCall:
-				a := &asked{call: p}
+				a := &pendingCall{call: p}
 				open.add(p.ID, i, a)
-				p.ID = fit(p.ID, seen, i, j)
+				p.ID = assignCallID(p.ID, seen, i, j)
 				calls[i] = append(calls[i], a)
 			case Result:
-				settle(open, p)
+				attachResult(open, p)
 			case Text, Media, Reasoning:
 			}
 		}
@@ -173,23 +174,23 @@ func pair(ms []Message) []Message {
 	var out []Message
 	for i, m := range ms {
 		m.Parts = slices.DeleteFunc(m.Parts, func(p Part) bool { return p.Type == "" })
-		out = join(out, m)
+		out = appendMessage(out, m)
 		if len(calls[i]) == 0 {
 			continue
 		}
 		var results []Part
 		for _, a := range calls[i] {
-			results = append(results, a.answer())
+			results = append(results, a.resultPart())
 		}
-		out = join(out, Message{Role: User, Parts: results})
+		out = appendMessage(out, Message{Role: User, Parts: results})
 	}
 	return out
 }
 
-// settle gives a result to the call with its id that has none, of the newest message that has one; its own place
-// becomes empty. A second result for a call is dropped, and one of a call that nobody knows is told in words.
-func settle(open unanswered, p *Part) {
-	to, known := open.take(p.ID)
+// attachResult moves a result to its call: of the pending calls with its id, the first of the newest message. It
+// empties the original part. It drops a second result of a call, and turns the result of an unknown call into text.
+func attachResult(open pendingCalls, p *Part) {
+	to, known := open.pop(p.ID)
 	if to != nil {
 		r := *p
 		r.ID, r.Name = to.call.ID, to.call.Name
@@ -202,9 +203,9 @@ func settle(open unanswered, p *Part) {
 	*p = Part{Type: Text, Text: strings.TrimSpace(fmt.Sprintf("(Result of %s: %s)", p.Name, p.Text))}
 }
 
-func (a *asked) answer() Part {
+func (a *pendingCall) resultPart() Part {
 	if a.result == nil {
-		return Part{Type: Result, ID: a.call.ID, Name: a.call.Name, Text: "No result of this call is recorded.",
+		return Part{Type: Result, ID: a.call.ID, Name: a.call.Name, Text: "This call has no recorded result.",
 			IsError: true}
 	}
 	r := *a.result
@@ -214,9 +215,9 @@ func (a *asked) answer() Part {
 	return r
 }
 
-// fit gives a call an id that providers take, and that no earlier call has.
-func fit(id string, seen map[string]bool, i, j int) string {
-	if id == "" || len(id) > 40 || plain(id) != id || seen[id] {
+// assignCallID returns an id that providers accept and that no earlier call has.
+func assignCallID(id string, seen map[string]bool, i, j int) string {
+	if id == "" || len(id) > 40 || sanitizeName(id) != id || seen[id] {
 		id = callID(id, fmt.Sprint(i, ".", j))
 	}
 	seen[id] = true

@@ -17,7 +17,7 @@ import (
 	"reeve/model"
 )
 
-// sent gives the body that an adapter sends for a request.
+// sent returns the body that an adapter sends for a request.
 func sent(t interface {
 	Fatalf(string, ...any)
 	Helper()
@@ -40,7 +40,7 @@ func sent(t interface {
 	return body, nil
 }
 
-// mixed is a conversation that several providers' models took part in, with all that can be wrong with one.
+// mixed is a conversation with models of several providers and all kinds of defects.
 func mixed() []model.Message {
 	return []model.Message{
 		{Role: model.Assistant, Parts: []model.Part{{Type: model.Text, Text: "Welcome."}}},
@@ -63,7 +63,7 @@ func mixed() []model.Message {
 	}
 }
 
-// TestTextFiles: all that an attachment may be as text is text to every provider.
+// TestTextFiles checks that all text attachments are sent to every provider as text.
 func TestTextFiles(t *testing.T) {
 	for provider := range adapters {
 		for _, kind := range []string{"text/plain", "text/csv; charset=utf-8", "application/json", "application/yaml",
@@ -78,7 +78,7 @@ func TestTextFiles(t *testing.T) {
 	}
 }
 
-// TestForeignHistoryIsSendable: an answer of one provider goes to any other.
+// TestForeignHistoryIsSendable checks that every provider accepts the answers of all others.
 func TestForeignHistoryIsSendable(t *testing.T) {
 	for provider := range adapters {
 		t.Run(provider, func(t *testing.T) {
@@ -94,8 +94,8 @@ func TestForeignHistoryIsSendable(t *testing.T) {
 			if after, err := json.Marshal(ms); err != nil || string(after) != string(before) {
 				t.Error("the caller's messages were changed")
 			}
-			for _, want := range []string{"21", "hurry", "of nobody's call", "No result of this call is recorded",
-				"(no output)", "{city: Rome", "gone_tool", "weather_get", "Go on.", "The conversation goes on"} {
+			for _, want := range []string{"21", "hurry", "of nobody's call", "This call has no recorded result",
+				"(no output)", "{city: Rome", "gone_tool", "weather_get", "Continue.", "The conversation continues"} {
 				if !strings.Contains(body, want) {
 					t.Errorf("%q is not in %s", want, body)
 				}
@@ -111,8 +111,8 @@ func TestForeignHistoryIsSendable(t *testing.T) {
 	}
 }
 
-// checkTurns looks at the messages of a body as its provider does: it refuses two messages of one role in a row (where
-// it minds), calls without results, and empty ones.
+// checkTurns checks a body as its provider does: roles alternate (where the provider requires it), all calls have
+// results, and no message is empty.
 func checkTurns(t interface{ Errorf(string, ...any) }, provider, body string) {
 	var b struct{ Messages, Contents, Input []map[string]any }
 	if json.Unmarshal([]byte(body), &b) != nil {
@@ -125,7 +125,7 @@ func checkTurns(t interface{ Errorf(string, ...any) }, provider, body string) {
 			t.Errorf("two messages of %v in a row: %s", last, body)
 		}
 		last = m["role"]
-		// there, results need not follow at once
+		// OpenAI's Responses API does not require results directly after calls.
 		if len(open) > 0 && provider != "openai_responses" && last != "user" && last != "tool" {
 			t.Errorf("calls %v have no result: %s", open, body)
 		}
@@ -172,7 +172,7 @@ func walk(v any, see func(map[string]any)) {
 	}
 }
 
-// TestAnyHistoryIsSendable: whatever a conversation looks like.
+// TestAnyHistoryIsSendable checks random conversations.
 func TestAnyHistoryIsSendable(t *testing.T) {
 	id := rapid.SampledFrom([]string{"", "a", "b", "call_1", "with space", strings.Repeat("x", 60)})
 	part := rapid.Custom(func(t *rapid.T) model.Part {
@@ -206,7 +206,7 @@ func TestAnyHistoryIsSendable(t *testing.T) {
 					if reeve.CodeOf(err) != reeve.Validation {
 						t.Fatalf("%v", err)
 					}
-					return // there was nothing to ask
+					return // all messages were empty
 				}
 				checkTurns(t, provider, body)
 			})
@@ -214,8 +214,8 @@ func TestAnyHistoryIsSendable(t *testing.T) {
 	}
 }
 
-// TestMediaThatCannotBeSent: a typed error that says what can be. What a long history takes grows with its length, and
-// not with its square: a client may bring very many parts, and calls.
+// TestW23_AHistoryOfManyParts checks that the memory for a long history grows linearly, because a client may send very
+// many parts and calls.
 func TestW23_AHistoryOfManyParts(t *testing.T) {
 	const n = 20_000
 	words := strings.Repeat("word ", 20)
@@ -247,28 +247,28 @@ func TestMediaThatCannotBeSent(t *testing.T) {
 			model.Request{Messages: []model.Message{{Role: model.User,
 				Parts: []model.Part{{Type: model.Media, Name: "a.zip", MediaType: "application/zip",
 					Data: []byte("PK")}}}}})
-		if reeve.CodeOf(err) != reeve.Unsupported || !strings.Contains(reeve.AsError(err).Hint, "takes") {
+		if reeve.CodeOf(err) != reeve.Unsupported || !strings.Contains(reeve.AsError(err).Hint, "accepts") {
 			t.Errorf("%s: %v", provider, err)
 		}
 	}
 }
 
-// TestEarlierMediaThatCannotBeSent: what was attached before is told in words where the model cannot be shown it, and
-// is in nobody's way.
+// TestEarlierMediaThatCannotBeSent checks that a text replaces an earlier attachment that the model does not accept.
 func TestEarlierMediaThatCannotBeSent(t *testing.T) {
 	video := model.Part{Type: model.Media, Name: "a.mp4", MediaType: "video/mp4", Data: []byte("moov")}
 	before := []model.Message{{Role: model.User, Parts: []model.Part{video, {Type: model.Text, Text: "what is this?"}}},
 		model.NewTextMessage(model.Assistant, "[This turn ended without an answer.]")}
 	for provider := range adapters {
 		body, err := sent(t, provider, model.Request{Messages: append(before, ask("hi")...)})
-		if told := strings.Contains(body, "(The file a.mp4, which this model cannot be shown.)"); err != nil ||
+		if told := strings.Contains(body,
+			"(The file a.mp4 is omitted: this model does not accept its type.)"); err != nil ||
 			told == (provider == "gemini") || !strings.Contains(body, "what is this?") {
 			t.Errorf("%s: %s, %v", provider, body, err)
 		}
 	}
 }
 
-// TestFiles: each provider's own way to send a PDF file.
+// TestFiles checks how each provider gets a PDF file.
 func TestFiles(t *testing.T) {
 	want := map[string]string{
 		"anthropic":        `{"source":{"data":"JVBERg==","media_type":"application/pdf","type":"base64"},"title":"a.pdf","type":"document"}`,

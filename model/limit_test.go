@@ -12,7 +12,7 @@ import (
 	"reeve/model"
 )
 
-// endless is a provider that says one thing over and over, after a beginning.
+// endless is a response that repeats one fragment without end.
 type endless struct {
 	begin, again string
 	sent         int
@@ -37,8 +37,8 @@ func (e *endless) RoundTrip(r *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(e), Request: r}, nil
 }
 
-// TestAnswersWithoutEnd: an answer that goes on and on is given up where no real one comes to, whatever it consists of,
-// and costs what was heard of it.
+// TestAnswersWithoutEnd checks that an answer without end is aborted at the size limit, for every kind of part, and
+// that the received part is charged.
 func TestAnswersWithoutEnd(t *testing.T) {
 	long := strings.Repeat("x", 4000)
 	kinds := map[string]struct{ provider, begin, again string }{
@@ -72,7 +72,7 @@ func TestAnswersWithoutEnd(t *testing.T) {
 	for provider := range adapters {
 		body := string(wire(provider, []string{`"` + long + `"`}, "stop", "", ""))
 		lines := strings.SplitAfter(body, "\n\n")
-		at := len(lines) - 2 // the last but one says the end
+		at := len(lines) - 2 // the last but one line ends the answer
 		for !strings.Contains(lines[at], long) {
 			at--
 		}
@@ -99,7 +99,7 @@ func TestAnswersWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestLongAnswers: an answer that is as long as the longest that models give is given whole, also in one piece.
+// TestLongAnswers checks that the longest realistic answer is returned completely, even as one fragment.
 func TestLongAnswers(t *testing.T) {
 	for provider, adapter := range adapters {
 		for _, n := range []int{1, 1000} {

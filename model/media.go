@@ -18,7 +18,7 @@ const (
 	videoMedia
 )
 
-// mediaKind says what a part of type Media holds.
+// mediaKind returns the kind of a part of type Media.
 func mediaKind(p Part) mediaType {
 	t, _, _ := strings.Cut(strings.ToLower(p.MediaType), ";")
 	switch t = strings.TrimSpace(t); {
@@ -38,13 +38,13 @@ func mediaKind(p Part) mediaType {
 	}
 }
 
-func encoded(p Part) string { return base64.StdEncoding.EncodeToString(p.Data) }
+func base64Data(p Part) string { return base64.StdEncoding.EncodeToString(p.Data) }
 
-// dataURL is the bytes of a part as an address.
-func dataURL(p Part) string { return "data:" + p.MediaType + ";base64," + encoded(p) }
+// dataURL returns the bytes of a part as a data URL.
+func dataURL(p Part) string { return "data:" + p.MediaType + ";base64," + base64Data(p) }
 
-// named gives a file a name: some providers insist on one.
-func named(p Part) string {
+// fileName returns the name of a file, or a default, because some providers require a name.
+func fileName(p Part) string {
 	if p.Name != "" {
 		return p.Name
 	}
@@ -54,24 +54,24 @@ func named(p Part) string {
 	return "file"
 }
 
-// quoted is a text file in words, for providers that take no such files.
-func quoted(p Part) string { return named(p) + ":\n" + string(p.Data) }
+// inlineText returns a text file as text, for providers that accept no such files.
+func inlineText(p Part) string { return fileName(p) + ":\n" + string(p.Data) }
 
-// unseen is what a model is told of an earlier file that it cannot be shown.
-func unseen(p Part) Part {
-	return Part{Type: Text, Text: "(The file " + named(p) + ", which this model cannot be shown.)"}
+// mediaPlaceholder returns a text part in place of an earlier file that the model does not accept.
+func mediaPlaceholder(p Part) Part {
+	return Part{Type: Text, Text: "(The file " + fileName(p) + " is omitted: this model does not accept its type.)"}
 }
 
-// unsendable is the error for media that an adapter cannot send.
-func unsendable(provider string, p Part, takes string) error {
+// unsupportedMedia returns the error for media that an adapter cannot send.
+func unsupportedMedia(provider string, p Part, accepts string) error {
 	kind := p.MediaType
 	if kind == "" {
 		kind = "an unknown type"
 	}
-	how := "as bytes"
+	how := "as data"
 	if len(p.Data) == 0 {
-		how = "by address"
+		how = "by URL"
 	}
-	return reeve.Errorf(reeve.Unsupported, "%s does not take %s (%s) %s", provider, named(p), kind, how).
-		Hintf("It takes %s.", takes)
+	return reeve.Errorf(reeve.Unsupported, "%s does not accept %s (%s) %s", provider, fileName(p), kind, how).
+		Hintf("It accepts %s.", accepts)
 }

@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// names maps the names of tools to ones that every provider takes, [a-zA-Z_][a-zA-Z0-9_-]{0,63}, and back.
-type names struct {
-	out, in map[string]string
+// toolNames maps tool names to names that every provider accepts, [a-zA-Z_][a-zA-Z0-9_-]{0,63}, and back.
+type toolNames struct {
+	outgoing, incoming map[string]string
 }
 
 const maxName = 64
 
-// nameTools maps the tools of a request, those that are offered and those that were called. A name that is fine stays
-// as it is.
-func nameTools(r Request, ms []Message) names {
-	n := names{out: map[string]string{}, in: map[string]string{}}
+// mapToolNames maps the names of the offered and the called tools of a request. Valid names stay unchanged.
+func mapToolNames(r Request, ms []Message) toolNames {
+	n := toolNames{outgoing: map[string]string{}, incoming: map[string]string{}}
 	var all []string
 	for _, t := range r.Tools {
 		all = append(all, t.Name)
@@ -29,26 +28,26 @@ func nameTools(r Request, ms []Message) names {
 		}
 	}
 	for _, name := range all {
-		if name != "" && plain(name) == name {
-			n.out[name], n.in[name] = name, name
+		if name != "" && sanitizeName(name) == name {
+			n.outgoing[name], n.incoming[name] = name, name
 		}
 	}
 	for _, name := range all {
-		if _, ok := n.out[name]; ok || name == "" {
+		if _, ok := n.outgoing[name]; ok || name == "" {
 			continue
 		}
-		as := plain(name)
-		if _, taken := n.in[as]; taken {
+		sanitized := sanitizeName(name)
+		if _, taken := n.incoming[sanitized]; taken {
 			sum := sha256.Sum256([]byte(name))
-			as = as[:min(len(as), maxName-9)] + "_" + hex.EncodeToString(sum[:4])
+			sanitized = sanitized[:min(len(sanitized), maxName-9)] + "_" + hex.EncodeToString(sum[:4])
 		}
-		n.out[name], n.in[as] = as, name
+		n.outgoing[name], n.incoming[sanitized] = sanitized, name
 	}
 	return n
 }
 
-// plain replaces what providers do not take.
-func plain(name string) string {
+// sanitizeName replaces the characters that providers do not accept, and truncates the name to maxName.
+func sanitizeName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
@@ -63,18 +62,17 @@ func plain(name string) string {
 	return name[:min(len(name), maxName)]
 }
 
-// theirs gives the name that a provider sees.
-func (n names) theirs(name string) string {
-	if as, ok := n.out[name]; ok {
+// toProvider returns the provider's name of a tool.
+func (n toolNames) toProvider(name string) string {
+	if as, ok := n.outgoing[name]; ok {
 		return as
 	}
 	return name
 }
 
-// ours gives the name of the tool that a provider called; one that was never offered stays as it is, and the gate will
-// say so.
-func (n names) ours(name string) string {
-	if as, ok := n.in[name]; ok {
+// fromProvider returns the tool for a provider's name. It returns an unknown name unchanged, and the gate rejects it.
+func (n toolNames) fromProvider(name string) string {
+	if as, ok := n.incoming[name]; ok {
 		return as
 	}
 	return name

@@ -10,7 +10,7 @@ import (
 	"reeve"
 )
 
-// Ollama's own API, not its OpenAI-compatible one: only there models can be told to think.
+// This adapter uses Ollama's own API, because thinking cannot be enabled in its OpenAI-compatible one.
 
 type ollamaRequest struct {
 	Model    string          `json:"model"`
@@ -60,32 +60,32 @@ type ollamaChunk struct {
 	Model   string `json:"model"`
 	Created string `json:"created_at"`
 	Message struct {
-		Content  piece        `json:"content"`
-		Thinking piece        `json:"thinking"`
+		Content  fragment     `json:"content"`
+		Thinking fragment     `json:"thinking"`
 		Calls    []ollamaCall `json:"tool_calls"`
 	} `json:"message"`
-	Done    bool   `json:"done"`
-	Reason  string `json:"done_reason"`
-	Read    count  `json:"prompt_eval_count"`
-	Written count  `json:"eval_count"`
-	Error   string `json:"error"`
+	Done    bool       `json:"done"`
+	Reason  string     `json:"done_reason"`
+	Read    tokenCount `json:"prompt_eval_count"`
+	Written tokenCount `json:"eval_count"`
+	Error   string     `json:"error"`
 }
 
 var ollamaStops = map[string]Stop{"stop": StopEnd, "length": StopLength}
 
 type ollamaModel struct{ server Server }
 
-// Ollama speaks the API of Ollama, on this machine when no address is given.
+// Ollama returns a Model that uses the Ollama API, by default on this machine.
 func Ollama(s Server) Model {
-	return &ollamaModel{server: s.or("ollama", "http://127.0.0.1:11434", "OLLAMA_API_KEY")}
+	return &ollamaModel{server: s.withDefaults("ollama", "http://127.0.0.1:11434", "OLLAMA_API_KEY")}
 }
 
 // Answer implements Model.
 func (m *ollamaModel) Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
-	return m.server.ask(ctx, m, r, watch)
+	return m.server.roundTrip(ctx, m, r, watch)
 }
 
-func (m *ollamaModel) address(Request) (string, http.Header) {
+func (m *ollamaModel) endpoint(Request) (string, http.Header) {
 	h := http.Header{}
 	if m.server.Key != "" {
 		h.Set("Authorization", "Bearer "+m.server.Key)
@@ -93,16 +93,16 @@ func (m *ollamaModel) address(Request) (string, http.Header) {
 	return m.server.URL + "/api/chat", h
 }
 
-func (m *ollamaModel) request(r Request, ms []Message, n names) (any, error) {
+func (m *ollamaModel) buildRequest(r Request, ms []Message, n toolNames) (any, error) {
 	if r.Choice == MustCall {
-		return nil, reeve.Errorf(reeve.Unsupported, "%s cannot be made to call a tool (tool_choice)", m.server.Name).
-			Hintf("Let the model choose (auto), or ask a model of another provider.")
+		return nil, reeve.Errorf(reeve.Unsupported, "%s cannot force a tool call (tool_choice)", m.server.Name).
+			Hintf("Set tool_choice to auto, or use a model of another provider.")
 	}
 	body := &ollamaRequest{Model: r.Model, Stream: true}
 	if r.Effort != "" {
 		body.Think = true
 		if strings.HasPrefix(r.Model, "gpt-oss") {
-			body.Think = r.Effort // the one family that knows degrees
+			body.Think = r.Effort // the only models with levels of effort
 		}
 	}
 	if f := r.Format; f != nil {
@@ -118,72 +118,73 @@ func (m *ollamaModel) request(r Request, ms []Message, n names) (any, error) {
 	if r.System != "" {
 		body.Messages = append(body.Messages, ollamaMessage{Role: "system", Content: r.System})
 	}
-	if r.Choice != NoCall { // there is no field for the choice: tools that must not be called are not offered
+	if r.Choice != NoCall { // the API has no tool choice, so offer no tools
 		for _, t := range r.Tools {
-			s, err := rooted(t)
+			s, err := objectSchema(t)
 			if err != nil {
 				return nil, err
 			}
 			tool := ollamaTool{Type: "function"}
-			tool.Function.Name, tool.Function.Description, tool.Function.Parameters = n.theirs(t.Name), t.Description, s
+			tool.Function.Name, tool.Function.Description, tool.Function.Parameters = n.toProvider(t.Name),
+				t.Description, s
 			body.Tools = append(body.Tools, tool)
 		}
 	}
 	for _, msg := range ms {
-		body.Messages = append(body.Messages, m.messages(msg, n)...)
+		body.Messages = append(body.Messages, m.buildMessages(msg, n)...)
 	}
 	return body, nil
 }
 
-func (m *ollamaModel) refuses(p Part) error {
+func (m *ollamaModel) checkMedia(p Part) error {
 	if kind := mediaKind(p); p.URL == "" && (kind == imageMedia || kind == textMedia) {
 		return nil
 	}
-	return unsendable(m.server.Name, p, "images and text, as bytes")
+	return unsupportedMedia(m.server.Name, p, "images and text, as bytes")
 }
 
-// messages gives results, each a message of its own, and then what the side said.
-func (m *ollamaModel) messages(msg Message, n names) []ollamaMessage {
+// buildMessages converts a message: one message per tool result, then one for the rest.
+func (m *ollamaModel) buildMessages(msg Message, n toolNames) []ollamaMessage {
 	var out []ollamaMessage
-	said := ollamaMessage{Role: string(msg.Role)}
-	var words, thoughts []string // joined at the end: there may be very many
+	rest := ollamaMessage{Role: string(msg.Role)}
+	var texts, reasoning []string // joined at the end, because there may be very many
 	for _, p := range msg.Parts {
 		switch p.Type {
 		case Text:
-			words = append(words, p.Text)
+			texts = append(texts, p.Text)
 		case Reasoning:
-			thoughts = append(thoughts, p.Text)
+			reasoning = append(reasoning, p.Text)
 		case ToolCall:
 			c := ollamaCall{ID: p.ID}
-			c.Function.Name, c.Function.Arguments = n.theirs(p.Name), object(p.Args)
-			said.Calls = append(said.Calls, c)
+			c.Function.Name, c.Function.Arguments = n.toProvider(p.Name), argumentsObject(p.Args)
+			rest.Calls = append(rest.Calls, c)
 		case Result:
-			out = append(out, ollamaMessage{Role: "tool", Content: resultText(p), ToolName: n.theirs(p.Name),
+			out = append(out, ollamaMessage{Role: "tool", Content: resultText(p), ToolName: n.toProvider(p.Name),
 				CallID: p.ID})
 		case Media:
 			if mediaKind(p) == imageMedia {
-				said.Images = append(said.Images, p.Data)
+				rest.Images = append(rest.Images, p.Data)
 			} else {
-				words = append(words, quoted(p))
+				texts = append(texts, inlineText(p))
 			}
 		}
 	}
-	said.Content, said.Thinking = strings.Join(words, "\n\n"), strings.Join(thoughts, "")
-	if said.Content != "" || len(said.Images) > 0 || len(said.Calls) > 0 {
-		out = append(out, said)
+	rest.Content, rest.Thinking = strings.Join(texts, "\n\n"), strings.Join(reasoning, "")
+	if rest.Content != "" || len(rest.Images) > 0 || len(rest.Calls) > 0 {
+		out = append(out, rest)
 	}
 	return out
 }
 
-// listen turns the lines of a stream into an answer.
-func (m *ollamaModel) listen(ctx context.Context, res *http.Response, d *draft) (Answer, error) {
+// readStream builds the answer from the lines of a stream.
+func (m *ollamaModel) readStream(ctx context.Context, res *http.Response, d *draft) (Answer, error) {
 	if res.StatusCode != http.StatusOK {
-		body := wholeBody(res)
+		body := readBody(res)
 		var c ollamaChunk
 		if json.Unmarshal(body, &c) != nil || c.Error == "" {
 			c.Error = string(body)
 		}
-		return Answer{}, m.server.refused(res.StatusCode, res.Header, "", c.Error)
+		return Answer{}, m.server.statusError(res.StatusCode, res.Header, "", c.Error)
 	}
 	calls := 0
 	for line, err := range d.lines(ctx, res.Body) {
@@ -192,31 +193,31 @@ func (m *ollamaModel) listen(ctx context.Context, res *http.Response, d *draft) 
 		}
 		var c ollamaChunk
 		if err := json.Unmarshal(line, &c); err != nil {
-			return Answer{}, m.server.nonsense("%v", err)
+			return Answer{}, m.server.invalidAnswer("%v", err)
 		}
-		if c.Error != "" { // in mid-stream there is no status: the model's process failed
-			return Answer{}, m.server.refused(http.StatusInternalServerError, nil, "", c.Error)
+		if c.Error != "" { // an error within the stream has no status
+			return Answer{}, m.server.statusError(http.StatusInternalServerError, nil, "", c.Error)
 		}
 		if d.answer.ID == "" {
-			d.answer.ID = c.Created // answers have no id; when they began tells them apart
+			d.answer.ID = c.Created // answers have no id, so use their start time
 		}
 		if c.Model != "" {
 			d.answer.Model = c.Model
 		}
 		if c.Message.Thinking != "" {
-			d.keep(d.think("", c.Message.Thinking), "thinking")
+			d.setRaw(d.addReasoning("", c.Message.Thinking), "thinking")
 		}
 		if c.Message.Content != "" {
-			d.say("", c.Message.Content)
+			d.addText("", c.Message.Content)
 		}
 		for _, call := range c.Message.Calls {
-			d.call(fmt.Sprint(calls), call.ID, call.Function.Name, piece(call.Function.Arguments))
+			d.addCall(fmt.Sprint(calls), call.ID, call.Function.Name, fragment(call.Function.Arguments))
 			calls++
 		}
 		if c.Done {
 			d.answer.Usage = Usage{Input: int64(c.Read), Output: int64(c.Written)}
-			return d.finish(known(ollamaStops, c.Reason))
+			return d.finish(parseStop(ollamaStops, c.Reason))
 		}
 	}
-	return Answer{}, m.server.cut(ctx)
+	return Answer{}, m.server.truncatedError(ctx)
 }

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// What the two APIs of OpenAI share.
+// Code shared by the adapters of OpenAI's two APIs.
 
 const openaiURL = "https://api.openai.com/v1"
 
-// genuine says whether a server is OpenAI's own, and not one that speaks like it.
-func (s Server) genuine() bool { return strings.HasPrefix(s.URL, openaiURL) }
+// isOpenAI reports whether the server is OpenAI itself and not a compatible server.
+func (s Server) isOpenAI() bool { return strings.HasPrefix(s.URL, openaiURL) }
 
 func openaiHeader(s Server) http.Header {
 	h := http.Header{}
@@ -21,8 +21,8 @@ func openaiHeader(s Server) http.Header {
 	return h
 }
 
-// parallel says that tools may not be called at once; nil means what the API assumes by itself.
-func (r Request) parallel() *bool {
+// parallelToolCalls returns false if the request forbids parallel calls, and nil for the API's default.
+func (r Request) parallelToolCalls() *bool {
 	if !r.OneCall {
 		return nil
 	}
@@ -30,8 +30,8 @@ func (r Request) parallel() *bool {
 	return &no
 }
 
-// openaiKinds are the statuses of error codes and types, which come without one in mid-stream.
-var openaiKinds = map[string]int{
+// openaiStatuses maps error codes and types to HTTP statuses. An error in the middle of a stream has no status.
+var openaiStatuses = map[string]int{
 	"rate_limit_exceeded": 429, "rate_limit_error": 429, "tokens": 429, "requests": 429, "insufficient_quota": 429,
 	"server_error": 500, "internal_error": 500,
 	"api_error": 500, "overloaded_error": 503, "service_unavailable": 503, "server_is_overloaded": 503,
@@ -40,18 +40,18 @@ var openaiKinds = map[string]int{
 	"upstream_error": 502,
 }
 
-// openaiRefused types an error that came in mid-stream.
-func openaiRefused(s Server, kind, message string) error {
-	status, ok := openaiKinds[kind]
+// openaiStreamError returns the error for an error in the middle of a stream.
+func openaiStreamError(s Server, kind, message string) error {
+	status, ok := openaiStatuses[kind]
 	if !ok {
 		status = http.StatusBadRequest
 	}
-	return s.refused(status, nil, kind, message)
+	return s.statusError(status, nil, kind, message)
 }
 
-// openaiError reads the forms that errors have among compatible servers: an object, a text, with a code that may be a
+// parseOpenAIError parses the body of an error. Compatible servers send an object or a string, and the code may be a
 // number.
-func openaiError(data []byte) (kind, message string) {
+func parseOpenAIError(data []byte) (kind, message string) {
 	var body struct {
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`
@@ -71,10 +71,10 @@ func openaiError(data []byte) (kind, message string) {
 		case string:
 			kind = c
 		case float64:
-			kind = numberKind(int(c))
+			kind = kindOfStatus(int(c))
 		}
-		if _, ok := openaiKinds[kind]; !ok && e.Type != "" {
-			if _, ok := openaiKinds[e.Type]; ok || kind == "" {
+		if _, ok := openaiStatuses[kind]; !ok && e.Type != "" {
+			if _, ok := openaiStatuses[e.Type]; ok || kind == "" {
 				kind = e.Type
 			}
 		}
@@ -90,8 +90,8 @@ func openaiError(data []byte) (kind, message string) {
 	}
 }
 
-// numberKind reads codes that are HTTP statuses.
-func numberKind(status int) string {
+// kindOfStatus returns the error code for an HTTP status.
+func kindOfStatus(status int) string {
 	switch {
 	case status == http.StatusTooManyRequests:
 		return "rate_limit_exceeded"

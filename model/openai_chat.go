@@ -16,7 +16,7 @@ type chatRequest struct {
 	Temperature         *float64      `json:"temperature,omitempty"`
 	Effort              string        `json:"reasoning_effort,omitempty"`
 	StreamOptions       chatOptions   `json:"stream_options"`
-	Choice              any           `json:"tool_choice,omitempty"` // a Choice, or a tool
+	Choice              any           `json:"tool_choice,omitempty"` // a Choice or a chatChoice
 	Parallel            *bool         `json:"parallel_tool_calls,omitempty"`
 	StopAt              []string      `json:"stop,omitempty"`
 	TopP                *float64      `json:"top_p,omitempty"`
@@ -30,7 +30,7 @@ type chatOptions struct {
 }
 
 type chatMessage struct {
-	Content   any        `json:"content,omitempty"` // a text, or parts
+	Content   any        `json:"content,omitempty"` // a string or []chatPart
 	Calls     []chatCall `json:"tool_calls,omitempty"`
 	CallID    string     `json:"tool_call_id,omitempty"`
 	Role      string     `json:"role"`
@@ -41,8 +41,8 @@ type chatCall struct {
 	Index    int    `json:"index,omitempty"` // in streams only
 	ID       string `json:"id,omitempty"`
 	Function struct {
-		Arguments piece  `json:"arguments"`
-		Name      string `json:"name,omitempty"`
+		Arguments fragment `json:"arguments"`
+		Name      string   `json:"name,omitempty"`
 	} `json:"function"`
 	Type string `json:"type,omitempty"`
 }
@@ -74,13 +74,13 @@ type chatTool struct {
 	Type     string       `json:"type"`
 }
 
-// chatChoice is the one tool that must be called.
+// chatChoice selects the tool that must be called.
 type chatChoice struct {
-	Type     string     `json:"type"`
-	Function chatChosen `json:"function"`
+	Type     string           `json:"type"`
+	Function chatFunctionName `json:"function"`
 }
 
-type chatChosen struct {
+type chatFunctionName struct {
 	Name string `json:"name"`
 }
 
@@ -93,47 +93,47 @@ type chatFunction struct {
 
 type chatModel struct{ server Server }
 
-// OpenAIChat speaks the Chat Completions API, which most servers know that call themselves compatible.
+// OpenAIChat returns a Model that uses the Chat Completions API of OpenAI and compatible servers.
 func OpenAIChat(s Server) Model {
-	return &chatModel{server: s.or("openai", openaiURL, "OPENAI_API_KEY")}
+	return &chatModel{server: s.withDefaults("openai", openaiURL, "OPENAI_API_KEY")}
 }
 
 // Answer implements Model.
 func (m *chatModel) Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
-	return m.server.ask(ctx, m, r, watch)
+	return m.server.roundTrip(ctx, m, r, watch)
 }
 
-func (m *chatModel) address(Request) (string, http.Header) {
+func (m *chatModel) endpoint(Request) (string, http.Header) {
 	return m.server.URL + "/chat/completions", openaiHeader(m.server)
 }
 
-func (m *chatModel) request(r Request, ms []Message, n names) (any, error) {
+func (m *chatModel) buildRequest(r Request, ms []Message, n toolNames) (any, error) {
 	p := &chatRequest{Model: r.Model, Temperature: r.Temperature, TopP: r.TopP, StopAt: r.StopAt, Effort: r.Effort,
 		StreamOptions: chatOptions{Usage: true}, Stream: true}
-	if m.server.genuine() {
-		// thinking models of OpenAI's refuse the old name; other servers know only that
+	if m.server.isOpenAI() {
+		// OpenAI's reasoning models reject max_tokens. Other servers know only max_tokens.
 		p.MaxCompletionTokens = r.MaxTokens
 	} else {
 		p.MaxTokens = r.MaxTokens
 	}
 	if r.Format != nil {
-		kind, shape := r.Format.openai()
-		p.Format = &openaiFormat{Type: kind, In: shape}
+		kind, shape := r.Format.openaiFormat()
+		p.Format = &openaiFormat{Type: kind, Nested: shape}
 	}
 	for _, t := range r.Tools {
-		s, err := rooted(t)
+		s, err := objectSchema(t)
 		if err != nil {
 			return nil, err
 		}
 		p.Tools = append(p.Tools, chatTool{Type: "function",
-			Function: chatFunction{Name: n.theirs(t.Name), Description: t.Description, Parameters: s,
-				Strict: m.server.genuine() && strict(s)}})
+			Function: chatFunction{Name: n.toProvider(t.Name), Description: t.Description, Parameters: s,
+				Strict: m.server.isOpenAI() && isStrict(s)}})
 	}
 	if len(r.Tools) > 0 {
-		p.Parallel = r.parallel()
+		p.Parallel = r.parallelToolCalls()
 		switch {
 		case r.Choice == MustCall && r.ChoiceTool != "":
-			p.Choice = chatChoice{Type: "function", Function: chatChosen{Name: n.theirs(r.ChoiceTool)}}
+			p.Choice = chatChoice{Type: "function", Function: chatFunctionName{Name: n.toProvider(r.ChoiceTool)}}
 		case r.Choice != MayCall:
 			p.Choice = r.Choice
 		}
@@ -141,29 +141,29 @@ func (m *chatModel) request(r Request, ms []Message, n names) (any, error) {
 	if r.System != "" {
 		p.Messages = append(p.Messages, chatMessage{Role: "system", Content: r.System})
 	}
-	asked := lastAsked(ms)
+	lastUser := lastUserMessage(ms)
 	for i, msg := range ms {
 		if msg.Role == Assistant {
-			p.Messages = append(p.Messages, m.assistant(msg, n, i > asked))
+			p.Messages = append(p.Messages, m.assistantMessage(msg, n, i > lastUser))
 			continue
 		}
-		p.Messages = append(p.Messages, m.user(msg)...)
+		p.Messages = append(p.Messages, m.userMessages(msg)...)
 	}
 	return p, nil
 }
 
-// assistant gives back what the model said. Servers whose models think want to see the thoughts again that led to calls
-// of the present turn, and refuse those of earlier ones.
-func (m *chatModel) assistant(msg Message, n names, present bool) chatMessage {
+// assistantMessage converts a message of the model. Compatible servers expect the reasoning of the current turn's calls
+// and reject that of earlier turns.
+func (m *chatModel) assistantMessage(msg Message, n toolNames, isCurrentTurn bool) chatMessage {
 	a := chatMessage{Role: "assistant"}
-	var thoughts strings.Builder // there may be very many parts
+	var reasoning strings.Builder // a builder, because there may be very many parts
 	for _, p := range msg.Parts {
 		switch p.Type {
 		case Reasoning:
-			thoughts.WriteString(p.Text)
+			reasoning.WriteString(p.Text)
 		case ToolCall:
 			c := chatCall{ID: p.ID, Type: "function"}
-			c.Function.Name, c.Function.Arguments = n.theirs(p.Name), piece(written(p.Args))
+			c.Function.Name, c.Function.Arguments = n.toProvider(p.Name), fragment(argumentsText(p.Args))
 			a.Calls = append(a.Calls, c)
 		case Text, Media, Result:
 		}
@@ -171,14 +171,14 @@ func (m *chatModel) assistant(msg Message, n names, present bool) chatMessage {
 	if text := (Answer{Parts: msg.Parts}).Text(); text != "" {
 		a.Content = text
 	}
-	if present && len(a.Calls) > 0 && !m.server.genuine() {
-		a.Reasoning = thoughts.String()
+	if isCurrentTurn && len(a.Calls) > 0 && !m.server.isOpenAI() {
+		a.Reasoning = reasoning.String()
 	}
 	return a
 }
 
-// user gives results, each a message of its own, and then what the user said.
-func (m *chatModel) user(msg Message) []chatMessage {
+// userMessages converts a message of the user: one message per tool result, then one for the rest.
+func (m *chatModel) userMessages(msg Message) []chatMessage {
 	var out []chatMessage
 	var parts []chatPart
 	for _, p := range msg.Parts {
@@ -188,20 +188,20 @@ func (m *chatModel) user(msg Message) []chatMessage {
 		case Text:
 			parts = append(parts, chatPart{Type: "text", Text: p.Text})
 		case Media:
-			parts = append(parts, m.media(p))
+			parts = append(parts, m.mediaPart(p))
 		case Reasoning, ToolCall:
 		}
 	}
 	switch {
 	case len(parts) == 1 && parts[0].Type == "text":
-		out = append(out, chatMessage{Role: "user", Content: parts[0].Text}) // the form that every server takes
+		out = append(out, chatMessage{Role: "user", Content: parts[0].Text}) // all servers accept a plain string
 	case len(parts) > 0:
 		out = append(out, chatMessage{Role: "user", Content: parts})
 	}
 	return out
 }
 
-// resultText says that a result is an error where the provider has no field for that.
+// resultText returns the text of a result. It marks an error in the text, because the API has no field for it.
 func resultText(p Part) string {
 	if p.IsError {
 		return "Error: " + p.Text
@@ -209,30 +209,32 @@ func resultText(p Part) string {
 	return p.Text
 }
 
-// chatSounds are the sounds that can be sent.
-var chatSounds = map[string]string{"audio/wav": "wav", "audio/mpeg": "mp3"}
+// chatAudioFormats are the accepted audio types.
+var chatAudioFormats = map[string]string{"audio/wav": "wav", "audio/mpeg": "mp3"}
 
-func (m *chatModel) refuses(p Part) error {
+func (m *chatModel) checkMedia(p Part) error {
 	switch kind := mediaKind(p); {
-	case kind == imageMedia, p.URL == "" && (kind == pdfMedia || kind == textMedia || chatSounds[p.MediaType] != ""):
+	case kind == imageMedia, p.URL == "" && (kind == pdfMedia || kind == textMedia ||
+		chatAudioFormats[p.MediaType] != ""):
 		return nil
 	default:
-		return unsendable(m.server.Name, p, "images, and PDF, text, WAV and MP3 files as bytes")
+		return unsupportedMedia(m.server.Name, p, "images, and PDF, text, WAV and MP3 files as bytes")
 	}
 }
 
-func (m *chatModel) media(p Part) chatPart {
+func (m *chatModel) mediaPart(p Part) chatPart {
 	switch kind := mediaKind(p); {
 	case kind == imageMedia && p.URL != "":
 		return chatPart{Type: "image_url", Image: &chatImage{URL: p.URL}}
 	case kind == imageMedia:
 		return chatPart{Type: "image_url", Image: &chatImage{URL: dataURL(p)}}
 	case kind == pdfMedia:
-		return chatPart{Type: "file", File: &chatFile{Data: dataURL(p), Name: named(p)}}
+		return chatPart{Type: "file", File: &chatFile{Data: dataURL(p), Name: fileName(p)}}
 	case kind == textMedia:
-		return chatPart{Type: "text", Text: quoted(p)}
+		return chatPart{Type: "text", Text: inlineText(p)}
 	default:
-		return chatPart{Type: "input_audio", Audio: &chatAudio{Data: encoded(p), Format: chatSounds[p.MediaType]}}
+		return chatPart{Type: "input_audio", Audio: &chatAudio{Data: base64Data(p),
+			Format: chatAudioFormats[p.MediaType]}}
 	}
 }
 
@@ -243,22 +245,22 @@ type chatChunk struct {
 		Index  int    `json:"index"`
 		Finish string `json:"finish_reason"`
 		Delta  struct {
-			Content   piece      `json:"content"`
-			Refusal   piece      `json:"refusal"`
-			Reasoning piece      `json:"reasoning_content"` // as most compatible servers call it
-			Thought   piece      `json:"reasoning"`         // as others do
+			Content   fragment   `json:"content"`
+			Refusal   fragment   `json:"refusal"`
+			Reasoning fragment   `json:"reasoning_content"` // the field of most compatible servers
+			Thought   fragment   `json:"reasoning"`         // the field of other servers
 			Calls     []chatCall `json:"tool_calls"`
 		} `json:"delta"`
 	} `json:"choices"`
-	Usage tally[*struct {
-		Prompt     count `json:"prompt_tokens"`
-		Completion count `json:"completion_tokens"`
+	Usage lenient[*struct {
+		Prompt     tokenCount `json:"prompt_tokens"`
+		Completion tokenCount `json:"completion_tokens"`
 		Read       struct {
-			Cached  count `json:"cached_tokens"`
-			Written count `json:"cache_write_tokens"`
+			Cached  tokenCount `json:"cached_tokens"`
+			Written tokenCount `json:"cache_write_tokens"`
 		} `json:"prompt_tokens_details"`
 		Details struct {
-			Reasoning count `json:"reasoning_tokens"`
+			Reasoning tokenCount `json:"reasoning_tokens"`
 		} `json:"completion_tokens_details"`
 	}] `json:"usage"`
 	Error json.RawMessage `json:"error"`
@@ -267,10 +269,10 @@ type chatChunk struct {
 var chatStops = map[string]Stop{"stop": StopEnd, "eos": StopEnd, "tool_calls": StopTools, "function_call": StopTools,
 	"length": StopLength, "content_filter": StopRefused}
 
-// listen turns the chunks of a stream into an answer. Counts come in a chunk of their own after the last choice, or
-// never.
-func (m *chatModel) listen(ctx context.Context, res *http.Response, d *draft) (Answer, error) {
-	if err := m.server.check(res, openaiError); err != nil {
+// readStream builds the answer from the chunks of a stream. Token counts come in a chunk after the last choice, or not
+// at all.
+func (m *chatModel) readStream(ctx context.Context, res *http.Response, d *draft) (Answer, error) {
+	if err := m.server.checkStream(res, parseOpenAIError); err != nil {
 		return Answer{}, err
 	}
 	reason, refused := "", false
@@ -283,11 +285,11 @@ func (m *chatModel) listen(ctx context.Context, res *http.Response, d *draft) (A
 		}
 		var c chatChunk
 		if err := json.Unmarshal(data, &c); err != nil {
-			return Answer{}, m.server.nonsense("%v", err)
+			return Answer{}, m.server.invalidAnswer("%v", err)
 		}
 		if len(c.Error) > 0 && string(c.Error) != "null" {
-			kind, message := openaiError(data)
-			return Answer{}, openaiRefused(m.server, kind, message)
+			kind, message := parseOpenAIError(data)
+			return Answer{}, openaiStreamError(m.server, kind, message)
 		}
 		if c.ID != "" {
 			d.answer.ID = c.ID
@@ -295,7 +297,7 @@ func (m *chatModel) listen(ctx context.Context, res *http.Response, d *draft) (A
 		if c.Model != "" {
 			d.answer.Model = c.Model
 		}
-		if u := c.Usage.of; u != nil {
+		if u := c.Usage.value; u != nil {
 			d.answer.Usage = Usage{Input: int64(u.Prompt), Output: int64(u.Completion), CacheRead: int64(u.Read.Cached),
 				CacheWrite: int64(u.Read.Written), Reasoning: int64(u.Details.Reasoning)}
 		}
@@ -306,29 +308,29 @@ func (m *chatModel) listen(ctx context.Context, res *http.Response, d *draft) (A
 			if choice.Finish != "" {
 				reason = choice.Finish
 			}
-			refused = m.piece(d, choice.Delta.Reasoning+choice.Delta.Thought, choice.Delta.Content,
+			refused = m.addDelta(d, choice.Delta.Reasoning+choice.Delta.Thought, choice.Delta.Content,
 				choice.Delta.Refusal, choice.Delta.Calls) || refused
 		}
 	}
 	if reason == "" {
-		return Answer{}, m.server.cut(ctx)
+		return Answer{}, m.server.truncatedError(ctx)
 	}
 	if refused {
 		return d.finish(StopRefused)
 	}
-	return d.finish(known(chatStops, reason))
+	return d.finish(parseStop(chatStops, reason))
 }
 
-// piece adds what a chunk has, and says whether it is a refusal.
-func (m *chatModel) piece(d *draft, thought, content, refusal piece, calls []chatCall) bool {
+// addDelta adds the content of a chunk and reports whether it is a refusal.
+func (m *chatModel) addDelta(d *draft, thought, content, refusal fragment, calls []chatCall) bool {
 	if thought != "" {
-		d.keep(d.think("", thought), "reasoning_content")
+		d.setRaw(d.addReasoning("", thought), "reasoning_content")
 	}
 	if content+refusal != "" {
-		d.say("", content+refusal)
+		d.addText("", content+refusal)
 	}
 	for _, c := range calls {
-		d.call(fmt.Sprint(c.Index), c.ID, c.Function.Name, c.Function.Arguments)
+		d.addCall(fmt.Sprint(c.Index), c.ID, c.Function.Name, c.Function.Arguments)
 	}
 	return refusal != ""
 }

@@ -16,10 +16,10 @@ type responsesRequest struct {
 	Store        bool                `json:"store"`
 	Temperature  *float64            `json:"temperature,omitempty"`
 	Include      []string            `json:"include,omitempty"`
-	Input        []any               `json:"input"` // items, or what came as one
+	Input        []any               `json:"input"` // items, or raw JSON of an item
 	Model        string              `json:"model"`
 	Reasoning    *responsesReasoning `json:"reasoning,omitempty"`
-	Choice       any                 `json:"tool_choice,omitempty"` // a Choice, or a tool
+	Choice       any                 `json:"tool_choice,omitempty"` // a Choice or a responsesChoice
 	Parallel     *bool               `json:"parallel_tool_calls,omitempty"`
 	TopP         *float64            `json:"top_p,omitempty"`
 	Text         *responsesText      `json:"text,omitempty"`
@@ -27,7 +27,7 @@ type responsesRequest struct {
 	Stream       bool                `json:"stream"`
 }
 
-// responsesChoice is the one tool that must be called.
+// responsesChoice selects the tool that must be called.
 type responsesChoice struct {
 	Type string `json:"type"`
 	Name string `json:"name"`
@@ -50,7 +50,7 @@ type responsesTool struct {
 }
 
 type responsesMessage struct {
-	Content any    `json:"content"` // a text of the assistant's, or parts of the user's
+	Content any    `json:"content"` // a string of the assistant or []responsesPart of the user
 	Role    string `json:"role"`
 	Phase   string `json:"phase,omitempty"`
 }
@@ -78,122 +78,124 @@ type responsesPart struct {
 	Type     string `json:"type"`
 }
 
-// responsesKept is what the Raw of a text holds.
-type responsesKept struct {
+// responsesRaw is the Raw of a text part.
+type responsesRaw struct {
 	Phase string `json:"phase"`
 }
 
 type responsesModel struct{ server Server }
 
-// thoughtless are models that do not think, and that are refused when they are asked for their thoughts.
-var thoughtless = []string{"gpt-4", "gpt-3", "chatgpt-"}
+// nonReasoningModels are prefixes of models that reject a request for reasoning.
+var nonReasoningModels = []string{"gpt-4", "gpt-3", "chatgpt-"}
 
-// OpenAIResponses speaks the Responses API. Nothing is kept at OpenAI: the thoughts of a model come encrypted and go
-// back with the next request.
+// OpenAIResponses returns a Model that uses OpenAI's Responses API. OpenAI stores nothing: encrypted reasoning comes
+// with the answer and goes back with the next request.
 func OpenAIResponses(s Server) Model {
-	return &responsesModel{server: s.or("openai", openaiURL, "OPENAI_API_KEY")}
+	return &responsesModel{server: s.withDefaults("openai", openaiURL, "OPENAI_API_KEY")}
 }
 
 // Answer implements Model.
 func (m *responsesModel) Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
-	return m.server.ask(ctx, m, r, watch)
+	return m.server.roundTrip(ctx, m, r, watch)
 }
 
-func (m *responsesModel) address(Request) (string, http.Header) {
+func (m *responsesModel) endpoint(Request) (string, http.Header) {
 	return m.server.URL + "/responses", openaiHeader(m.server)
 }
 
-func (m *responsesModel) request(r Request, ms []Message, n names) (any, error) {
+func (m *responsesModel) buildRequest(r Request, ms []Message, n toolNames) (any, error) {
 	if len(r.StopAt) > 0 {
-		return nil, reeve.Errorf(reeve.Unsupported, "%s cannot be told texts to stop at (stop) by its Responses API",
+		return nil, reeve.Errorf(reeve.Unsupported, "the Responses API of %s has no stop sequences (stop)",
 			m.server.Name).
-			Hintf("Leave stop out, or set the provider's api to chat in reeve.yaml.")
+			Hintf("Omit stop, or set the provider's api to chat in reeve.yaml.")
 	}
 	p := &responsesRequest{Model: r.Model, Instructions: r.System, MaxTokens: r.MaxTokens, Temperature: r.Temperature,
 		TopP: r.TopP, Stream: true}
-	if !slices.ContainsFunc(thoughtless, func(begins string) bool { return strings.HasPrefix(r.Model, begins) }) {
+	if !slices.ContainsFunc(nonReasoningModels,
+		func(begins string) bool { return strings.HasPrefix(r.Model, begins) }) {
 		p.Include = []string{"reasoning.encrypted_content"}
 	}
 	if r.Effort != "" {
-		// no summary: organizations that are not verified are refused when they ask for one
+		// Request no summary: OpenAI rejects that from organizations that are not verified.
 		p.Reasoning = &responsesReasoning{Effort: r.Effort}
 	}
 	if r.Format != nil {
-		kind, shape := r.Format.openai()
-		p.Text = &responsesText{openaiFormat{Type: kind, openaiShape: shape}}
+		kind, shape := r.Format.openaiFormat()
+		p.Text = &responsesText{openaiFormat{Type: kind, openaiJSONSchema: shape}}
 	}
 	for _, t := range r.Tools {
-		s, err := rooted(t)
+		s, err := objectSchema(t)
 		if err != nil {
 			return nil, err
 		}
-		// Strict is what the API assumes when it is not told.
-		p.Tools = append(p.Tools, responsesTool{Type: "function", Name: n.theirs(t.Name), Description: t.Description,
-			Parameters: s, Strict: strict(s)})
+		// Always set Strict, because the API's default is true.
+		p.Tools = append(p.Tools, responsesTool{Type: "function", Name: n.toProvider(t.Name),
+			Description: t.Description,
+			Parameters:  s, Strict: isStrict(s)})
 	}
 	if len(r.Tools) > 0 {
-		p.Parallel = r.parallel()
+		p.Parallel = r.parallelToolCalls()
 		switch {
 		case r.Choice == MustCall && r.ChoiceTool != "":
-			p.Choice = responsesChoice{Type: "function", Name: n.theirs(r.ChoiceTool)}
+			p.Choice = responsesChoice{Type: "function", Name: n.toProvider(r.ChoiceTool)}
 		case r.Choice != MayCall:
 			p.Choice = r.Choice
 		}
 	}
 	for _, msg := range ms {
-		p.Input = append(p.Input, m.items(msg, n)...)
+		p.Input = append(p.Input, m.inputItems(msg, n)...)
 	}
 	return p, nil
 }
 
-// items gives a message's parts, each an item of its own, except that what a person says at once is one.
-func (m *responsesModel) items(msg Message, n names) []any {
+// inputItems converts a message: one item per part, except that all user texts and media are one item.
+func (m *responsesModel) inputItems(msg Message, n toolNames) []any {
 	var out []any
-	var said []responsesPart
+	var userParts []responsesPart
 	for _, p := range msg.Parts {
-		raw, own := unseal(m.server.Name, p.Raw)
+		raw, own := decodeRaw(m.server.Name, p.Raw)
 		switch p.Type {
 		case Text:
 			if msg.Role == User {
-				said = append(said, responsesPart{Type: "input_text", Text: p.Text})
+				userParts = append(userParts, responsesPart{Type: "input_text", Text: p.Text})
 				continue
 			}
-			item, kept := responsesMessage{Role: "assistant", Content: p.Text}, responsesKept{}
+			item, kept := responsesMessage{Role: "assistant", Content: p.Text}, responsesRaw{}
 			if own && json.Unmarshal(raw, &kept) == nil {
 				item.Phase = kept.Phase
 			}
 			out = append(out, item)
 		case Media:
-			said = append(said, m.media(p))
+			userParts = append(userParts, m.mediaPart(p))
 		case Reasoning:
 			var item struct{ Type string }
-			// what the chat API kept is of no use here
+			// Raw of the Chat API is no reasoning item.
 			if json.Unmarshal(raw, &item) == nil && item.Type == "reasoning" {
 				out = append(out, raw)
 			}
 		case ToolCall:
-			out = append(out, responsesCall{Type: "function_call", CallID: p.ID, Name: n.theirs(p.Name),
-				Arguments: written(p.Args)})
+			out = append(out, responsesCall{Type: "function_call", CallID: p.ID, Name: n.toProvider(p.Name),
+				Arguments: argumentsText(p.Args)})
 		case Result:
 			out = append(out, responsesOutput{Type: "function_call_output", CallID: p.ID, Output: resultText(p)})
 		}
 	}
-	if len(said) > 0 {
-		out = append(out, responsesMessage{Role: "user", Content: said})
+	if len(userParts) > 0 {
+		out = append(out, responsesMessage{Role: "user", Content: userParts})
 	}
 	return out
 }
 
-func (m *responsesModel) refuses(p Part) error {
+func (m *responsesModel) checkMedia(p Part) error {
 	switch kind := mediaKind(p); {
 	case kind == imageMedia || kind == pdfMedia || kind == textMedia && p.URL == "":
 		return nil
 	default:
-		return unsendable(m.server.Name, p, "images, PDF files, and text as bytes")
+		return unsupportedMedia(m.server.Name, p, "images, PDF files, and text as bytes")
 	}
 }
 
-func (m *responsesModel) media(p Part) responsesPart {
+func (m *responsesModel) mediaPart(p Part) responsesPart {
 	switch kind := mediaKind(p); {
 	case kind == imageMedia && p.URL != "":
 		return responsesPart{Type: "input_image", Detail: "auto", ImageURL: p.URL}
@@ -202,8 +204,8 @@ func (m *responsesModel) media(p Part) responsesPart {
 	case kind == pdfMedia && p.URL != "":
 		return responsesPart{Type: "input_file", FileURL: p.URL}
 	case kind == pdfMedia:
-		return responsesPart{Type: "input_file", FileData: dataURL(p), FileName: named(p)}
+		return responsesPart{Type: "input_file", FileData: dataURL(p), FileName: fileName(p)}
 	default:
-		return responsesPart{Type: "input_text", Text: quoted(p)}
+		return responsesPart{Type: "input_text", Text: inlineText(p)}
 	}
 }

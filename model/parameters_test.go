@@ -11,7 +11,7 @@ import (
 	"reeve/model"
 )
 
-// served gives a server for an adapter, which answers with a stream, and what it was asked last.
+// served returns a server that answers with a stream, and the body of its last request.
 func served(t *testing.T, stream string) (model.Server, *string) {
 	t.Helper()
 	asked := new(string)
@@ -28,9 +28,8 @@ func served(t *testing.T, stream string) (model.Server, *string) {
 	return model.Server{URL: s.URL, Key: secret}, asked
 }
 
-// TestParametersOfAChoice: W23, each provider is told in its own words which tool must be called, that one is called at
-// a time, which
-// texts end the answer, and top_p; what it cannot be told is refused before it is asked.
+// TestParametersOfAChoice checks the parameters that each provider gets for tool choice, parallel calls, stop sequences
+// and top_p (W23). A parameter that a provider does not support fails before a request is sent.
 func TestParametersOfAChoice(t *testing.T) {
 	full := model.Request{Model: "m", Messages: ask("hi"), Tools: []model.Tool{weather}, Choice: model.MustCall,
 		ChoiceTool: "weather.get", OneCall: true,
@@ -42,7 +41,7 @@ func TestParametersOfAChoice(t *testing.T) {
 	for name, c := range map[string]struct {
 		open    func(model.Server) model.Model
 		request model.Request
-		want    []string // parts of what is sent
+		want    []string // substrings of the body
 		refused string
 	}{
 		"anthropic": {open: model.Anthropic, request: full,
@@ -82,9 +81,8 @@ func TestParametersOfAChoice(t *testing.T) {
 	}
 }
 
-// TestTextsAroundACall: W23, texts before and after a call of one answer stay apart, also where the provider has one
-// text for all, and
-// what is streamed is what the whole says.
+// TestTextsAroundACall checks that texts before and after a call are separated, in deltas too, even if the provider has
+// one key for all text (W23).
 func TestTextsAroundACall(t *testing.T) {
 	const want = "Before.\n\nAfter."
 	for name, c := range map[string]struct {

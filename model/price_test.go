@@ -10,7 +10,8 @@ import (
 	"reeve/model"
 )
 
-// TestPrices: editions of a model cost what it does, other models of the family do not, and a file goes over the table.
+// TestPrices checks that versions of a model have its price, other models of the family do not, and that a file
+// overrides the built-in prices.
 func TestPrices(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "prices.yaml")
 	if err := os.WriteFile(file, []byte("openai/gpt-5: {input: 100, output: 200}\nacme/*: {input: 1, output: 2}\n"),
@@ -25,7 +26,7 @@ func TestPrices(t *testing.T) {
 		known                 bool
 	}{
 		{"", "anthropic", "claude-sonnet-4-5-20250929", usage, 200*3 + 100*15 + 180 + 750, true},
-		// a write costs as input does: 200*1.25 + 200*1.25
+		// Cache writes cost as much as input: 200*1.25 + 200*1.25.
 		{"", "openai", "gpt-5-2025-08-07", usage, 500 + 1000 + 75, true},
 		{"", "openai", "gpt-5-nano", model.Usage{Input: 100}, 5, true},
 		{"", "openai", "gpt-5-unheard-of", usage, 0, false},
@@ -49,7 +50,7 @@ func TestPrices(t *testing.T) {
 	}
 }
 
-// TestBadPrices: a mistake is named with its place.
+// TestBadPrices checks that the error locates the mistake.
 func TestBadPrices(t *testing.T) {
 	for text, says := range map[string]string{
 		"openai/gpt-5: {input: cheap}":        "gpt-5",

@@ -11,100 +11,102 @@ import (
 	"reeve"
 )
 
-// Providers is the model of models: it asks the provider that a request's model belongs to, again if need be, and
-// counts what it costs.
+// Providers is a Model that sends each request to the provider of its model. It retries requests that fail, and sets
+// the price of the answers.
 //
-// A model is named provider/model, or by a name of the config, or by its own when that begins as its provider's names
-// do; rehearsal is one without a key. No name at all is the default.
+// A model name is one of these: provider/model, an alias of Config.Names, a model of the rehearsal script, "rehearsal",
+// or a provider's own name with a known prefix such as claude-. An empty name means the default model.
 type Providers struct {
-	by        map[string]provider
-	names     map[string]string
-	script    Script
-	rehearsal Model
-	prices    Prices
-	first     string
-	written   map[string]bool // by provider/model: those that the config names
-	log       *slog.Logger
+	byName       map[string]provider
+	names        map[string]string
+	script       Script
+	rehearsal    Model
+	prices       Prices
+	defaultModel string
+	configured   map[string]bool // provider/model of the default and of all aliases
+	log          *slog.Logger
 
 	mu       sync.Mutex
-	unpriced map[string]bool
+	unpriced map[string]bool // models whose missing price was logged // models whose missing price was logged
 }
 
-// Open reads a config and says what is wrong with it. It asks nobody yet.
+// Open returns the providers of a config, or an error that names the invalid setting. It sends no request.
 func Open(c Config) (*Providers, error) {
-	p := &Providers{names: c.Names, log: c.Log, written: map[string]bool{}, unpriced: map[string]bool{}}
+	p := &Providers{names: c.Names, log: c.Log, configured: map[string]bool{}, unpriced: map[string]bool{}}
 	if p.log == nil {
 		p.log = slog.Default()
 	}
 	var err error
-	if p.by, err = c.providers(); err != nil {
+	if p.byName, err = c.providers(); err != nil {
 		return nil, err
 	}
 	if p.prices, err = LoadPrices(c.Prices); err != nil {
-		return nil, at("model.prices", err)
+		return nil, settingError("model.prices", err)
 	}
 	if c.Script != "" {
 		if p.script, err = ReadScript(c.Script); err != nil {
-			return nil, at("model.script", err)
+			return nil, settingError("model.script", err)
 		}
 	}
 	p.rehearsal = Rehearsal(p.script)
-	if p.first = c.Default; p.first == "" {
-		p.first = p.fallback()
+	if p.defaultModel = c.Default; p.defaultModel == "" {
+		p.defaultModel = p.chooseDefault()
 	}
-	for _, alias := range slices.Sorted(maps.Keys(c.Names)) { // of several mistakes always the same is told
+	for _, alias := range slices.Sorted(maps.Keys(c.Names)) { // sorted: with several errors, always return the same
 		to := c.Names[alias]
 		if _, again := c.Names[to]; again || alias == "" {
-			return nil, at("model.names."+alias, reeve.Errorf(reeve.Validation, "model.names: %s is another name again",
-				alias).Hintf("Write %s: provider/model.", alias))
+			return nil, settingError("model.names."+alias,
+				reeve.Errorf(reeve.Validation, "model.names: %s refers to another alias", alias).
+					Hintf("Write %s: provider/model.", alias))
 		}
-		if _, _, err := p.find(to); err != nil && reeve.CodeOf(err) == reeve.NotFound {
-			return nil, at("model.names."+alias, reeve.Errorf(reeve.Validation, "model.names: %s: %s", alias,
+		if _, _, err := p.resolve(to); err != nil && reeve.CodeOf(err) == reeve.NotFound {
+			return nil, settingError("model.names."+alias, reeve.Errorf(reeve.Validation, "model.names: %s: %s", alias,
 				reeve.AsError(err).Message).Hintf("%s", reeve.AsError(err).Hint))
 		}
 	}
-	if _, _, err := p.find(p.first); err != nil {
+	if _, _, err := p.resolve(p.defaultModel); err != nil {
 		e := reeve.AsError(err)
-		return nil, at("model.default", reeve.Errorf(reeve.Validation, "model.default cannot be used: %s", e.Message).
+		return nil, settingError("model.default", reeve.Errorf(reeve.Validation, "model.default is not usable: %s",
+			e.Message).
 			Hintf("%s", e.Hint))
 	}
-	for _, name := range append(slices.Collect(maps.Values(c.Names)), p.first) {
-		if who, model, err := p.find(name); err == nil {
-			p.written[who.server.Name+"/"+model] = true
+	for _, name := range append(slices.Collect(maps.Values(c.Names)), p.defaultModel) {
+		if who, model, err := p.resolve(name); err == nil {
+			p.configured[who.server.Name+"/"+model] = true
 		}
 	}
 	return p, nil
 }
 
-// fallback is the default model when none is configured.
-func (p *Providers) fallback() string {
-	for _, f := range first {
-		if pr := p.by[f.provider]; pr.missing == "" && pr.server.Key != "" {
+// chooseDefault returns the default model for a config without one.
+func (p *Providers) chooseDefault() string {
+	for _, f := range defaultModels {
+		if pr := p.byName[f.provider]; pr.missing == "" && pr.server.Key != "" {
 			return f.provider + "/" + f.model
 		}
 	}
 	return "rehearsal"
 }
 
-// Default is the model that is asked when a request names none.
-func (p *Providers) Default() string { return p.first }
+// Default returns the name of the default model.
+func (p *Providers) Default() string { return p.defaultModel }
 
-// prefixes are how the names of providers' models begin.
+// prefixes maps the prefixes of model names to providers.
 var prefixes = []struct{ begins, provider string }{
 	{"claude-", "anthropic"}, {"gpt-", "openai"}, {"chatgpt-", "openai"}, {"codex-", "openai"}, {"o1", "openai"},
 	{"o3", "openai"}, {"o4", "openai"}, {"gemini-", "gemini"},
 }
 
-// find resolves a name to who is asked, and under which name.
-func (p *Providers) find(name string) (provider, string, error) {
+// resolve returns the provider of a model and the provider's own name of the model.
+func (p *Providers) resolve(name string) (provider, string, error) {
 	if name == "" {
-		name = p.first
+		name = p.defaultModel
 	}
 	if to, ok := p.names[name]; ok {
 		name = to
 	}
 	if name == "rehearsal" {
-		return provider{server: rehearsalServer, model: p.rehearsal}, p.rehearsed(), nil
+		return provider{server: rehearsalServer, model: p.rehearsal}, p.rehearsalName(), nil
 	}
 	if slices.Contains(p.script.Models, name) {
 		return provider{server: rehearsalServer, model: p.rehearsal}, name, nil
@@ -122,57 +124,56 @@ func (p *Providers) find(name string) (provider, string, error) {
 			}
 		}
 		if who == "" && strings.Contains(name, ":") {
-			who = "ollama" // only there names have tags
+			who = "ollama" // only Ollama's model names have tags
 		}
 	}
-	pr, known := p.by[who]
+	pr, known := p.byName[who]
 	switch {
 	case !known || rest == "":
 		return provider{}, "", reeve.Errorf(reeve.NotFound, "there is no model %q", name).
-			Hintf("Write provider/model, with one of %s; or rehearsal, which needs no key.",
-				strings.Join(slices.Sorted(maps.Keys(p.by)), ", "))
+			Hintf("Write provider/model with one of the providers %s, or rehearsal, which needs no key.",
+				strings.Join(slices.Sorted(maps.Keys(p.byName)), ", "))
 	case pr.missing != "":
-		return provider{}, "", reeve.Errorf(reeve.ModelFailed, "%s has no key, so %s cannot be asked", who, name).
+		return provider{}, "", reeve.Errorf(reeve.ModelFailed, "provider %s of model %s has no key", who, name).
 			Hintf("Set %s.", pr.missing)
 	default:
 		return pr, rest, nil
 	}
 }
 
-// Resolve gives the provider that a model belongs to, and the provider's own name of it. Of a name that is not known it
-// gives the
-// name alone.
+// Resolve returns the provider of a model and the provider's own name of the model. For an unknown name it returns an
+// empty provider and the name.
 func (p *Providers) Resolve(name string) (provider, model string) {
-	who, own, err := p.find(name)
+	who, own, err := p.resolve(name)
 	if err == nil {
 		return who.server.Name, own
 	}
 	if to, ok := p.names[name]; ok {
 		name = to
 	}
-	if before, after, ok := strings.Cut(name, "/"); ok && p.by[before].model != nil { // it has no key
+	if before, after, ok := strings.Cut(name, "/"); ok && p.byName[before].model != nil { // a provider without a key
 		return before, after
 	}
 	return "", name
 }
 
-// rehearsed is the name under which the rehearsal model is asked when it is only called by its kind.
-func (p *Providers) rehearsed() string {
+// rehearsalName returns the name that the rehearsal model gets for the model name "rehearsal".
+func (p *Providers) rehearsalName() string {
 	if len(p.script.Models) > 0 {
 		return p.script.Models[0]
 	}
 	return "rehearsal"
 }
 
-// Check says whether a model could be asked, without asking it.
+// Check returns an error if the model is unknown or its provider has no key. It sends no request.
 func (p *Providers) Check(name string) error {
-	_, _, err := p.find(name)
+	_, _, err := p.resolve(name)
 	return err
 }
 
 // Answer implements Model.
 func (p *Providers) Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
-	pr, name, err := p.find(r.Model)
+	pr, name, err := p.resolve(r.Model)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -188,11 +189,12 @@ func (p *Providers) Answer(ctx context.Context, r Request, watch func(Delta)) (A
 	return a, err
 }
 
-// mostUnpriced is of how many models without a price it is said: people may ask for any name, and there are servers
-// that answer to any.
-const mostUnpriced = 100
+// maxUnpriced limits how many models without a price are logged. Clients may send any model name, and some servers
+// accept all of them.
+const maxUnpriced = 100
 
-// cost is what an answer costs. A model without a price costs nothing, which is said once.
+// cost returns the price of an answer in millionths of a dollar. A model without a price costs nothing. The first time,
+// cost logs a warning.
 func (p *Providers) cost(a Answer, asked string) int64 {
 	price, ok := p.prices.Find(a.Provider, a.Model)
 	if !ok {
@@ -201,24 +203,24 @@ func (p *Providers) cost(a Answer, asked string) int64 {
 	if !ok {
 		name := a.Provider + "/" + asked
 		p.mu.Lock()
-		news := !p.unpriced[name] && len(p.unpriced) < mostUnpriced
-		if news {
+		isNew := !p.unpriced[name] && len(p.unpriced) < maxUnpriced
+		if isNew {
 			p.unpriced[name] = true
 		}
 		p.mu.Unlock()
-		if news {
-			p.log.Warn("a model has no price, so its answers count as free", "model", name, "hint",
-				"add it to the file named by model.prices")
+		if isNew {
+			p.log.Warn("model has no price; its answers count as free", "model", name, "hint",
+				"add the model to the file of model.prices")
 		}
 		return 0
 	}
 	return price.Micros(a.Usage)
 }
 
-// Names lists the models that can be asked: those of the config and the script, and the known ones of each provider
-// that is ready. A provider may have more.
+// Names lists the usable models: the aliases, the models of the script, and those of the price table whose provider has
+// a key. A provider may have more.
 func (p *Providers) Names() []string {
-	all := map[string]bool{"rehearsal": true, p.first: true}
+	all := map[string]bool{"rehearsal": true, p.defaultModel: true}
 	for n := range p.names {
 		all[n] = p.Check(n) == nil
 	}
@@ -226,8 +228,8 @@ func (p *Providers) Names() []string {
 		all[n] = true
 	}
 	for n := range p.prices {
-		if who, _, _ := strings.Cut(n, "/"); !strings.HasSuffix(n, "/*") && p.by[who].model != nil &&
-			p.by[who].missing == "" {
+		if who, _, _ := strings.Cut(n, "/"); !strings.HasSuffix(n, "/*") && p.byName[who].model != nil &&
+			p.byName[who].missing == "" {
 			all[n] = true
 		}
 	}
@@ -235,44 +237,44 @@ func (p *Providers) Names() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// CanonicalName names a model for those who count answers by it: the one that answered, else the one that was asked
-// for, as the config, the script or the price table has it. All others are "other": people may ask for any name, and
-// there are servers that answer to any.
+// CanonicalName returns a model name that is safe as a metric label: the model that answered, else the requested one,
+// as spelled in the config, the script or the price table. For all other models it returns "other", because clients may
+// send any model name.
 func (p *Providers) CanonicalName(asked, provider, answered string) string {
-	if name, ok := p.known(provider, answered); ok {
+	if name, ok := p.findKnown(provider, answered); ok {
 		return name
 	}
-	if who, model, err := p.find(asked); err == nil {
-		if name, ok := p.known(who.server.Name, model); ok {
+	if who, model, err := p.resolve(asked); err == nil {
+		if name, ok := p.findKnown(who.server.Name, model); ok {
 			return name
 		}
 	}
 	return "other"
 }
 
-func (p *Providers) known(provider, model string) (string, bool) {
+func (p *Providers) findKnown(provider, model string) (string, bool) {
 	switch {
-	case p.written[provider+"/"+model], provider == rehearsalServer.Name && slices.Contains(p.script.Models, model):
+	case p.configured[provider+"/"+model], provider == rehearsalServer.Name && slices.Contains(p.script.Models, model):
 		return model, true
 	case provider == rehearsalServer.Name:
 		return "rehearsal", true
 	}
-	priced, ok := p.prices.find(provider, model)
+	priced, ok := p.prices.findName(provider, model)
 	_, name, _ := strings.Cut(priced, "/")
 	return name, ok && name != "*"
 }
 
-// Status is how a provider stands.
+// Status says whether a provider is configured.
 type Status struct {
 	Provider string
-	Missing  string // the setting that is missing; empty when it can be asked
+	Missing  string // the required setting that is not set; empty if there is none
 }
 
-// Status lists the providers, for people who look for what is wrong. Nobody is asked.
+// Status lists the providers. It sends no request.
 func (p *Providers) Status() []Status {
 	out := []Status{{Provider: "rehearsal"}}
-	for _, name := range slices.Sorted(maps.Keys(p.by)) {
-		out = append(out, Status{Provider: name, Missing: p.by[name].missing})
+	for _, name := range slices.Sorted(maps.Keys(p.byName)) {
+		out = append(out, Status{Provider: name, Missing: p.byName[name].missing})
 	}
 	return out
 }

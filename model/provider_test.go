@@ -20,7 +20,7 @@ import (
 	"reeve/model"
 )
 
-// env is an environment of one's own.
+// env returns an environment with the given variables only.
 func env(pairs ...string) func(string) string {
 	return func(name string) string {
 		for i := 0; i < len(pairs); i += 2 {
@@ -32,14 +32,14 @@ func env(pairs ...string) func(string) string {
 	}
 }
 
-// TestDefaultModel: the config's, else one of the first provider that has a key, else rehearsal.
+// TestDefaultModel checks the order: the config, the first provider with a key, rehearsal.
 func TestDefaultModel(t *testing.T) {
 	for _, c := range []struct {
 		config model.Config
 		want   string
 	}{
 		{model.Config{Env: env()}, "rehearsal"},
-		{model.Config{Env: env("OLLAMA_HOST", "10.0.0.1")}, "rehearsal"}, // nobody knows which models it has
+		{model.Config{Env: env("OLLAMA_HOST", "10.0.0.1")}, "rehearsal"}, // the models of an Ollama server are unknown
 		{model.Config{Env: env("GOOGLE_API_KEY", "k")}, "gemini/gemini-3.5-flash"},
 		{model.Config{Env: env("GEMINI_API_KEY", "k", "OPENAI_API_KEY", "k")}, "openai/gpt-6.1-sol"},
 		{model.Config{Env: env("OPENAI_API_KEY", "k"), Anthropic: model.Endpoint{Key: "k"}},
@@ -57,7 +57,7 @@ func TestDefaultModel(t *testing.T) {
 	}
 }
 
-// TestNamesOfModels: who is asked, under which name.
+// TestNamesOfModels checks the provider and the model that a name selects.
 func TestNamesOfModels(t *testing.T) {
 	var host, path, body string
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -123,8 +123,8 @@ func TestNamesOfModels(t *testing.T) {
 	}
 }
 
-// TestI19_ModelsThatAreCounted: there are as many names as the config, the script and the price table have, whatever is
-// asked for or answers.
+// TestI19_ModelsThatAreCounted checks that CanonicalName returns only names of the config, the script and the price
+// table.
 func TestI19_ModelsThatAreCounted(t *testing.T) {
 	p, err := model.Open(model.Config{Default: "gemma3:4b", Names: map[string]string{"fast": "acme/meta/llama-3"},
 		Env:     env("ANTHROPIC_API_KEY", "k"),
@@ -134,7 +134,7 @@ func TestI19_ModelsThatAreCounted(t *testing.T) {
 	}
 	for _, c := range []struct{ asked, provider, answered, want string }{
 		{"claude-sonnet-4-5", "anthropic", "claude-sonnet-4-5-20250929", "claude-sonnet-4-5"},
-		{"claude-sonnet-4-5", "", "", "claude-sonnet-4-5"}, // it did not answer
+		{"claude-sonnet-4-5", "", "", "claude-sonnet-4-5"}, // no answer
 		{"claude-sonnet-4-5", "anthropic", "sonnet", "claude-sonnet-4-5"},
 		{"fast", "acme", "meta/llama-3", "meta/llama-3"},
 		{"fast", "acme", "llama-3-of-acme", "meta/llama-3"},
@@ -151,7 +151,7 @@ func TestI19_ModelsThatAreCounted(t *testing.T) {
 	}
 }
 
-// labelled notes where a request was meant to go.
+// labelled adds the original host of a request as a header.
 type labelled struct{ next http.RoundTripper }
 
 func (l labelled) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -160,8 +160,7 @@ func (l labelled) RoundTrip(r *http.Request) (*http.Response, error) {
 	return l.next.RoundTrip(r)
 }
 
-// TestCompatibleBaseURL: with OPENAI_BASE_URL elsewhere the chat API is spoken, as most servers do, and no key is
-// needed.
+// TestCompatibleBaseURL checks that another OPENAI_BASE_URL selects the Chat API and needs no key.
 func TestCompatibleBaseURL(t *testing.T) {
 	replay, err := model.OpenReplay("testdata/openai_chat/plain.txtar")
 	if err != nil {
@@ -182,7 +181,7 @@ func TestCompatibleBaseURL(t *testing.T) {
 	}
 }
 
-// TestMissingKeys: the error names the variable; doctor can list what is missing.
+// TestMissingKeys checks that errors and Status name the variable of a missing key.
 func TestMissingKeys(t *testing.T) {
 	p, err := model.Open(model.Config{Env: env()})
 	if err != nil {
@@ -208,20 +207,20 @@ func TestMissingKeys(t *testing.T) {
 	}
 }
 
-// TestBadConfig: each mistake is named with its place.
+// TestBadConfig checks that errors locate the mistake.
 func TestBadConfig(t *testing.T) {
 	for says, c := range map[string]model.Config{
-		"ANTHROPIC_API_KEY":     {Default: "claude-opus-5"},
-		"no model \"bad\"":      {Default: "bad"},
-		"model.openai.base_url": {OpenAI: model.Endpoint{URL: "localhost:8080"}},
-		"model.servers.a.api":   {Servers: map[string]model.Endpoint{"a": {URL: "http://x", API: "soap"}}},
-		"needs a base_url":      {Servers: map[string]model.Endpoint{"a": {}}},
-		"\"openai\" cannot be":  {Servers: map[string]model.Endpoint{"openai": {URL: "http://x"}}},
-		"\"a/b\" cannot be":     {Servers: map[string]model.Endpoint{"a/b": {URL: "http://x"}}},
-		"model.names: a":        {Names: map[string]string{"a": "nobody/x"}},
-		"another name again":    {Names: map[string]string{"a": "b", "b": "ollama/x"}},
-		"script cannot be read": {Script: "/no/such/file"},
-		"price table cannot be": {Prices: "/no/such/file"},
+		"ANTHROPIC_API_KEY":                {Default: "claude-opus-5"},
+		"no model \"bad\"":                 {Default: "bad"},
+		"model.openai.base_url":            {OpenAI: model.Endpoint{URL: "localhost:8080"}},
+		"model.servers.a.api":              {Servers: map[string]model.Endpoint{"a": {URL: "http://x", API: "soap"}}},
+		"needs a base_url":                 {Servers: map[string]model.Endpoint{"a": {}}},
+		"\"openai\" is not a":              {Servers: map[string]model.Endpoint{"openai": {URL: "http://x"}}},
+		"\"a/b\" is not a":                 {Servers: map[string]model.Endpoint{"a/b": {URL: "http://x"}}},
+		"model.names: a":                   {Names: map[string]string{"a": "nobody/x"}},
+		"another alias":                    {Names: map[string]string{"a": "b", "b": "ollama/x"}},
+		"cannot read the rehearsal script": {Script: "/no/such/file"},
+		"cannot read the price table":      {Prices: "/no/such/file"},
 	} {
 		c.Env = env()
 		_, err := model.Open(c)
@@ -231,7 +230,7 @@ func TestBadConfig(t *testing.T) {
 	}
 }
 
-// TestCosts: answers are priced, and a model without a price is spoken of once.
+// TestCosts checks the price of answers, and that a missing price is logged once.
 func TestCosts(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "script.yaml")
 	prices := filepath.Join(t.TempDir(), "prices.yaml")
@@ -275,7 +274,7 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// TestManyModelsWithoutAPrice: whatever names models are asked for by, the log is not filled with them.
+// TestManyModelsWithoutAPrice checks that the number of logged models without a price is limited.
 func TestManyModelsWithoutAPrice(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -301,7 +300,7 @@ func TestManyModelsWithoutAPrice(t *testing.T) {
 	}
 }
 
-// TestProvidersRetry: W08 through the door that everybody uses; a script is behind it.
+// TestProvidersRetry checks retries (W08) through Providers.
 func TestProvidersRetry(t *testing.T) {
 	p, err := model.Open(model.Config{Env: env(), Script: "testdata/clients.yaml"})
 	if err != nil {
@@ -320,7 +319,7 @@ func TestProvidersRetry(t *testing.T) {
 	}
 }
 
-// TestUnreachable: no connection is a typed error without the address's secrets, and so is a caller who gives up.
+// TestUnreachable checks that a failed connection is a typed error without secrets of the URL.
 func TestUnreachable(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
@@ -334,8 +333,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreNotFollowed: the key goes to no other host, nor does the question; the error says where the redirect
-// led.
+// TestRedirectsAreNotFollowed checks that another host gets neither the key nor the request, and that the error names
+// the target of the redirect.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter,
 		r *http.Request) {
@@ -365,7 +364,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestRetryAfter: seconds, fractions, dates and milliseconds.
+// TestRetryAfter checks seconds, fractions, dates and milliseconds.
 func TestRetryAfter(t *testing.T) {
 	for header, want := range map[string]time.Duration{
 		"Retry-After: 3": 3 * time.Second, "Retry-After: 0.5": 500 * time.Millisecond,
@@ -390,8 +389,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestOddErrors: errors in forms that only proxies and compatible servers have are typed by their status, and quoted
-// short and without the key.
+// TestOddErrors checks error bodies of proxies and compatible servers. The status decides the error code, and the
+// quoted body is short and without the key.
 func TestOddErrors(t *testing.T) {
 	for _, body := range []string{"", "Bad Gateway", "<html><body>nginx " + strings.Repeat("x", 5000) +
 		"</body></html>", `{"error":"plain words"}`, `{"detail":[{"msg":"field required"}]}`,
@@ -419,7 +418,7 @@ func TestOddErrors(t *testing.T) {
 	}
 }
 
-// TestNotAStream: a page or a whole answer where a stream should be is no broken stream that is worth another try.
+// TestNotAStream checks that a response that is not a stream is a permanent error, not a truncated stream.
 func TestNotAStream(t *testing.T) {
 	for _, kind := range []string{"application/json", "text/html; charset=utf-8"} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -431,7 +430,7 @@ func TestNotAStream(t *testing.T) {
 		for provider, adapter := range adapters {
 			_, err := adapter.open(model.Server{URL: server.URL, Key: secret}).
 				Answer(t.Context(), model.Request{Model: "x", Messages: ask("hi")}, nil)
-			// whose lines are JSON, whatever they are called
+			// Ollama streams lines of JSON, whatever their content type.
 			if reeve.CodeOf(err) != reeve.ModelFailed && provider != "ollama" {
 				t.Errorf("%s, %s: %v", provider, kind, err)
 			}

@@ -2,19 +2,19 @@ package model
 
 import "encoding/json"
 
-// A part's Raw is an object with one field, named after the provider that wrote it: nobody else reads it.
+// A part's Raw is an object with one field: the name of the provider that wrote it. Only that provider reads it.
 
-// seal makes a part's Raw.
-func seal(provider string, v any) json.RawMessage {
+// encodeRaw returns the Raw of a part.
+func encodeRaw(provider string, v any) json.RawMessage {
 	raw, err := json.Marshal(map[string]any{provider: v})
 	if err != nil {
-		return nil // only what a provider sent as JSON is sealed
+		return nil // not reached: v was decoded from JSON
 	}
 	return raw
 }
 
-// unseal gives what a provider wrote, if it was this one.
-func unseal(provider string, raw json.RawMessage) (json.RawMessage, bool) {
+// decodeRaw returns the value that a provider wrote into a Raw, if that provider wrote it.
+func decodeRaw(provider string, raw json.RawMessage) (json.RawMessage, bool) {
 	var by map[string]json.RawMessage
 	if len(raw) == 0 || json.Unmarshal(raw, &by) != nil {
 		return nil, false
@@ -23,21 +23,22 @@ func unseal(provider string, raw json.RawMessage) (json.RawMessage, bool) {
 	return v, ok
 }
 
-// object gives a call's arguments as the object that some providers insist on.
-func object(args json.RawMessage) json.RawMessage {
+// argumentsObject returns the arguments of a call as a JSON object, which some providers require. It wraps any other
+// value.
+func argumentsObject(args json.RawMessage) json.RawMessage {
 	var o map[string]json.RawMessage
 	if json.Unmarshal(args, &o) == nil && o != nil {
 		return args
 	}
-	raw, err := json.Marshal(map[string]string{"invalid_arguments": written(args)})
+	raw, err := json.Marshal(map[string]string{"invalid_arguments": argumentsText(args)})
 	if err != nil {
 		return json.RawMessage(`{}`)
 	}
 	return raw
 }
 
-// written gives a call's arguments as the text that the model wrote.
-func written(args json.RawMessage) string {
+// argumentsText returns the arguments of a call as the model wrote them.
+func argumentsText(args json.RawMessage) string {
 	var text string
 	if json.Unmarshal(args, &text) == nil {
 		return text
@@ -45,8 +46,9 @@ func written(args json.RawMessage) string {
 	return string(args)
 }
 
-// arguments keeps what a model wrote: JSON as it is, anything else as a string, because an answer is stored as JSON.
-func arguments(text string) json.RawMessage {
+// encodeArguments returns a model's arguments as JSON. Text that is not valid JSON becomes a JSON string, because
+// answers are stored as JSON.
+func encodeArguments(text string) json.RawMessage {
 	if text == "" {
 		return json.RawMessage(`{}`)
 	}

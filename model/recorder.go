@@ -17,38 +17,38 @@ import (
 	"reeve"
 )
 
-// Exchange is a request and what was answered, with nothing in it that tells who asked.
+// Exchange is an HTTP request and its response, without keys and account ids.
 type Exchange struct {
 	Method, Path   string
 	RequestHeader  http.Header
-	RequestBody    []byte // JSON is indented
+	RequestBody    []byte // indented if it is JSON
 	Status         int
 	ResponseHeader http.Header
 	ResponseBody   []byte
-	Broken         bool // the connection broke off after the body
+	Broken         bool // the connection failed after the body
 }
 
-// Recorder is a transport that writes what passes to a file: a txtar archive with a section for each request and each
-// response, as Replay reads it. Keys, tokens, cookies, and ids of organizations and users are taken out.
+// Recorder is an http.RoundTripper that records exchanges to a file: a txtar archive with a section per request and
+// response, which Replay reads. It removes keys, tokens, cookies, and ids of organizations and users.
 type Recorder struct {
 	File string
 	Next http.RoundTripper // http.DefaultTransport when nil
 
-	mu   sync.Mutex
-	done []Exchange
+	mu        sync.Mutex
+	exchanges []Exchange
 }
 
-// RoundTrip implements http.RoundTripper. The exchange is written once the response's body was read to its end, or
+// RoundTrip implements http.RoundTripper. The recorder writes the exchange when the response body is read to its end or
 // closed.
 func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
-	x := Exchange{Method: req.Method, Path: anonymousURL(req.URL), RequestHeader: anonymousHeader(req.Header)}
+	x := Exchange{Method: req.Method, Path: anonymizeURL(req.URL), RequestHeader: anonymizeHeader(req.Header)}
 	if req.Body != nil {
 		body, err := io.ReadAll(req.Body)
 		_ = req.Body.Close()
 		if err != nil {
 			return nil, err
 		}
-		x.RequestBody = indented([]byte(anonymize(string(body))))
+		x.RequestBody = indentJSON([]byte(anonymize(string(body))))
 		req = req.Clone(req.Context())
 		req.Body = io.NopCloser(bytes.NewReader(body))
 	}
@@ -60,8 +60,8 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.Status, x.ResponseHeader = res.StatusCode, anonymousHeader(res.Header)
-	res.Body = &recordedBody{ReadCloser: res.Body, end: func(body []byte, broken bool) error {
+	x.Status, x.ResponseHeader = res.StatusCode, anonymizeHeader(res.Header)
+	res.Body = &recordedBody{ReadCloser: res.Body, onEnd: func(body []byte, broken bool) error {
 		x.ResponseBody, x.Broken = []byte(anonymize(string(body))), broken
 		return r.write(x)
 	}}
@@ -71,22 +71,22 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 func (r *Recorder) write(x Exchange) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.done = append(r.done, x)
-	return os.WriteFile(r.File, FormatExchanges(r.done), 0o600)
+	r.exchanges = append(r.exchanges, x)
+	return os.WriteFile(r.File, FormatExchanges(r.exchanges), 0o600)
 }
 
-// recordedBody keeps what is read.
+// recordedBody buffers a response body while the client reads it.
 type recordedBody struct {
 	io.ReadCloser
-	kept  bytes.Buffer
-	ended bool
-	end   func(body []byte, broken bool) error
+	buffer     bytes.Buffer
+	isFinished bool
+	onEnd      func(body []byte, broken bool) error
 }
 
 // Read implements io.Reader.
 func (b *recordedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.kept.Write(p[:n])
+	b.buffer.Write(p[:n])
 	if err != nil {
 		if werr := b.finish(err != io.EOF); werr != nil {
 			return n, werr
@@ -104,30 +104,31 @@ func (b *recordedBody) Close() error {
 }
 
 func (b *recordedBody) finish(broken bool) error {
-	if b.ended {
+	if b.isFinished {
 		return nil
 	}
-	b.ended = true
-	return b.end(b.kept.Bytes(), broken)
+	b.isFinished = true
+	return b.onEnd(b.buffer.Bytes(), broken)
 }
 
-// brokenMark ends the section of a response whose connection broke.
+// brokenMark ends the section of a response whose connection failed.
 const brokenMark = "~broken~\n"
 
-// FormatExchanges writes exchanges in the form of a recording.
+// FormatExchanges formats exchanges as a recording.
 func FormatExchanges(xs []Exchange) []byte {
 	ar := &txtar.Archive{}
 	for i, x := range xs {
 		ar.Files = append(ar.Files,
-			txtar.File{Name: fmt.Sprintf("%d request", i+1), Data: section(x.Method+" "+x.Path, x.RequestHeader,
+			txtar.File{Name: fmt.Sprintf("%d request", i+1), Data: formatSection(x.Method+" "+x.Path, x.RequestHeader,
 				x.RequestBody, false)},
-			txtar.File{Name: fmt.Sprintf("%d response", i+1), Data: section(fmt.Sprint(x.Status), x.ResponseHeader,
+			txtar.File{Name: fmt.Sprintf("%d response", i+1), Data: formatSection(fmt.Sprint(x.Status),
+				x.ResponseHeader,
 				x.ResponseBody, x.Broken)})
 	}
 	return txtar.Format(ar)
 }
 
-func section(first string, h http.Header, body []byte, broken bool) []byte {
+func formatSection(first string, h http.Header, body []byte, broken bool) []byte {
 	var b bytes.Buffer
 	b.WriteString(first + "\n")
 	for _, name := range slices.Sorted(maps.Keys(h)) {
@@ -146,23 +147,23 @@ func section(first string, h http.Header, body []byte, broken bool) []byte {
 	return b.Bytes()
 }
 
-// ParseExchanges reads a recording.
+// ParseExchanges parses a recording.
 func ParseExchanges(data []byte) ([]Exchange, error) {
 	ar := txtar.Parse(data)
 	if len(ar.Files) == 0 || len(ar.Files)%2 != 0 {
 		return nil, reeve.Errorf(reeve.Validation,
-			"not a recording: it has %d sections, not a request and a response for each exchange", len(ar.Files))
+			"invalid recording: it has %d sections; each exchange needs a request and a response", len(ar.Files))
 	}
 	var xs []Exchange
 	for i := 0; i < len(ar.Files); i += 2 {
 		var x Exchange
 		var first string
-		if first, x.RequestHeader, x.RequestBody = unsection(ar.Files[i].Data); first != "" {
+		if first, x.RequestHeader, x.RequestBody = parseSection(ar.Files[i].Data); first != "" {
 			x.Method, x.Path, _ = strings.Cut(first, " ")
 		}
-		first, x.ResponseHeader, x.ResponseBody = unsection(ar.Files[i+1].Data)
+		first, x.ResponseHeader, x.ResponseBody = parseSection(ar.Files[i+1].Data)
 		if _, err := fmt.Sscan(first, &x.Status); err != nil || x.Method == "" || x.Path == "" {
-			return nil, reeve.Errorf(reeve.Validation, "not a recording: section %q or %q begins with the wrong line",
+			return nil, reeve.Errorf(reeve.Validation, "invalid recording: the first line of section %q or %q is wrong",
 				ar.Files[i].Name, ar.Files[i+1].Name)
 		}
 		x.ResponseBody, x.Broken = bytes.CutSuffix(x.ResponseBody, []byte(brokenMark))
@@ -171,7 +172,7 @@ func ParseExchanges(data []byte) ([]Exchange, error) {
 	return xs, nil
 }
 
-func unsection(data []byte) (first string, h http.Header, body []byte) {
+func parseSection(data []byte) (first string, h http.Header, body []byte) {
 	head, body, _ := bytes.Cut(data, []byte("\n\n"))
 	h = http.Header{}
 	for i, line := range strings.Split(string(head), "\n") {
@@ -185,8 +186,8 @@ func unsection(data []byte) (first string, h http.Header, body []byte) {
 	return first, h, body
 }
 
-// indented makes JSON readable; it keeps the order of fields, so it is the same only for the same bytes.
-func indented(body []byte) []byte {
+// indentJSON indents JSON and keeps the order of its fields. It returns other text unchanged.
+func indentJSON(body []byte) []byte {
 	var b bytes.Buffer
 	if json.Indent(&b, bytes.TrimSpace(body), "", "  ") != nil {
 		return body

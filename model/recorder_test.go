@@ -13,10 +13,10 @@ import (
 	"reeve/model"
 )
 
-// TestRecorder: what is recorded can be replayed, streams and broken connections too, and nothing in it tells who
-// asked.
+// TestRecorder checks that a recording replays, including streams and failed connections, and contains no keys and
+// account ids.
 func TestRecorder(t *testing.T) {
-	body := strings.Repeat("aB3dE5gH7jK9", 10) // keys of the providers' formats
+	body := strings.Repeat("aB3dE5gH7jK9", 10) // the body of keys in the providers' formats
 	openaiKey, anthropicKey, googleKey := "sk-"+"proj-"+body, "sk-"+"ant-api03-"+body, "AI"+"za"+body[:35]
 	replies := []func(w http.ResponseWriter){
 		func(w http.ResponseWriter) {
@@ -93,15 +93,15 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// TestReplayChecks: a request that differs is noticed, and so is one too many, or too few.
+// TestReplayChecks checks that Replay reports different, additional and missing requests.
 func TestReplayChecks(t *testing.T) {
 	for name, c := range map[string]struct {
 		ask   []string
 		wants string
 	}{
 		"the same": {[]string{`{"a":1}`}, ""}, "in other words": {[]string{`{ "a" : 1 }`}, ""},
-		"another": {[]string{`{"a":2}`}, "not the one"},
-		"more":    {[]string{`{"a":1}`, `{"a":1}`}, "more than"}, "none": {nil, "0 of 1"},
+		"another": {[]string{`{"a":2}`}, "differs from"},
+		"more":    {[]string{`{"a":1}`, `{"a":1}`}, "not in the recording"}, "none": {nil, "0 of 1"},
 	} {
 		xs, err := model.ParseExchanges(
 			[]byte("-- 1 request --\nPOST /v1\nContent-Type: application/json\n\n{\n  \"a\": 1\n}\n-- 1 response " +
@@ -128,7 +128,7 @@ func TestReplayChecks(t *testing.T) {
 	}
 }
 
-// TestBadRecordings: they are told apart from good ones.
+// TestBadRecordings checks the errors of invalid recordings.
 func TestBadRecordings(t *testing.T) {
 	for _, data := range []string{"", "-- 1 request --\nPOST /\n\n{}\n",
 		"-- 1 request --\n\n{}\n-- 1 response --\n200\n\nx\n",
@@ -142,7 +142,7 @@ func TestBadRecordings(t *testing.T) {
 	}
 }
 
-// TestRecordingsAreClean: nothing in testdata looks like a secret, however it came there.
+// TestRecordingsAreClean checks that no recording in testdata contains a secret.
 func TestRecordingsAreClean(t *testing.T) {
 	files, err := filepath.Glob("testdata/*/*.txtar")
 	if err != nil || len(files) < 80 {

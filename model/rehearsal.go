@@ -14,18 +14,19 @@ import (
 	"reeve/internal/notify"
 )
 
-// rehearsal plays a model, always the same for the same requests in the same order.
+// rehearsal simulates a model. The same requests in the same order always get the same answers.
 type rehearsal struct {
 	script Script
 
-	mu    sync.Mutex
-	next  int         // how many answers without a condition were given
-	times map[int]int // how often an answer with one fitted
+	mu      sync.Mutex
+	next    int         // number of used answers without a condition
+	matches map[int]int // number of matches by index of the answer
 }
 
-// Rehearsal is the model that needs no key: it follows a script. Without one, or at its end, it calls the tool that the
-// user names, as in `file_list {"path":"/"}`, says in words what tools answered, and otherwise says what it heard.
-func Rehearsal(s Script) Model { return &rehearsal{script: s, times: map[int]int{}} }
+// Rehearsal returns a model that follows a script and needs no key. Without a script, or after its last answer, it
+// calls the tools that the user names, as in `file_list {"path":"/"}`. Otherwise it reports the tool results, or
+// repeats the text of the user.
+func Rehearsal(s Script) Model { return &rehearsal{script: s, matches: map[int]int{}} }
 
 var rehearsalServer = Server{Name: "rehearsal", KeyVar: "the rehearsal script"}
 
@@ -33,49 +34,49 @@ var rehearsalServer = Server{Name: "rehearsal", KeyVar: "the rehearsal script"}
 func (m *rehearsal) Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
 	if len(m.script.Models) > 0 && !slices.Contains(m.script.Models, r.Model) {
 		return Answer{}, reeve.Errorf(reeve.NotFound, "there is no model %q", r.Model).
-			Hintf("The rehearsal script has %s.", strings.Join(m.script.Models, ", "))
+			Hintf("Use one of the models of the rehearsal script: %s.", strings.Join(m.script.Models, ", "))
 	}
 	if len(r.Messages) == 0 {
-		return Answer{}, reeve.Errorf(reeve.Validation, "there is nothing to ask: the request has no messages")
+		return Answer{}, reeve.Errorf(reeve.Validation, "the request has no messages")
 	}
-	h := heard(r)
-	l, ok := m.line(r, h)
+	h := readTail(r)
+	l, ok := m.nextAnswer(r, h)
 	if !ok {
-		l = unscripted(r, h)
+		l = defaultAnswer(r, h)
 	}
 	if r.OneCall && len(l.Calls) > 1 {
 		l.Calls = l.Calls[:1]
 	}
-	d := newDraft(rehearsalServer, r, names{}, watch)
-	d.answer.ID = "rehearsal_" + strings.TrimPrefix(callID(r.Model, r.System, fmt.Sprint(len(r.Messages)), h.said,
+	d := newDraft(rehearsalServer, r, toolNames{}, watch)
+	d.answer.ID = "rehearsal_" + strings.TrimPrefix(callID(r.Model, r.System, fmt.Sprint(len(r.Messages)), h.userText,
 		h.results), "call_")
-	return play(ctx, d, l, r, h)
+	return streamAnswer(ctx, d, l, r, h)
 }
 
-// hearing is what a request ends with.
-type hearing struct {
-	said    string   // the words of the last message
-	results string   // what tools answer in the last message
-	tools   []string // which tools
-	asked   string   // the last words of a person, in whatever message
+// requestTail is the end of a request, which selects the answer.
+type requestTail struct {
+	userText     string   // text of the last message, if the user wrote it
+	results      string   // tool results of the last message
+	resultTools  []string // tools of these results
+	lastUserText string   // last text of the user, in any message
 }
 
-func heard(r Request) hearing {
-	var h hearing
+func readTail(r Request) requestTail {
+	var h requestTail
 	var results []string
 	last := r.Messages[len(r.Messages)-1]
 	for _, p := range last.Parts {
 		if p.Type == Result {
 			results = append(results, p.Text)
-			h.tools = append(h.tools, p.Name)
+			h.resultTools = append(h.resultTools, p.Name)
 		}
 	}
 	h.results = strings.Join(results, "\n")
 	for i, m := range slices.Backward(r.Messages) {
-		if text := words(m.Parts); m.Role == User && text != "" {
-			h.asked = text
+		if text := joinTexts(m.Parts); m.Role == User && text != "" {
+			h.lastUserText = text
 			if i == len(r.Messages)-1 {
-				h.said = text
+				h.userText = text
 			}
 			break
 		}
@@ -83,8 +84,8 @@ func heard(r Request) hearing {
 	return h
 }
 
-// words are the texts of a message, each on a line of its own: several may speak in one.
-func words(parts []Part) string {
+// joinTexts joins the texts of a message with line breaks. Several people may have written them.
+func joinTexts(parts []Part) string {
 	var said []string
 	for _, p := range parts {
 		if p.Type == Text && p.Text != "" {
@@ -94,57 +95,58 @@ func words(parts []Part) string {
 	return strings.Join(said, "\n")
 }
 
-// line chooses the answer of the script that is next.
-func (m *rehearsal) line(r Request, h hearing) (Line, bool) {
+// nextAnswer returns the next matching answer of the script.
+func (m *rehearsal) nextAnswer(r Request, h requestTail) (ScriptAnswer, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	free := 0
+	unconditional := 0
 	for i, l := range m.script.Answers {
-		if l.When == (When{}) {
-			if free++; free > m.next {
+		if l.When == (ScriptCondition{}) {
+			if unconditional++; unconditional > m.next {
 				m.next++
 				return l, true
 			}
 			continue
 		}
-		if !l.When.fits(r, h) {
+		if !l.When.matches(r, h) {
 			continue
 		}
-		m.times[i]++
-		if l.When.Every > 1 && m.times[i]%l.When.Every != 1 {
+		m.matches[i]++
+		if l.When.Every > 1 && m.matches[i]%l.When.Every != 1 {
 			continue
 		}
 		return l, true
 	}
-	return Line{}, false
+	return ScriptAnswer{}, false
 }
 
-func (w When) fits(r Request, h hearing) bool {
+func (w ScriptCondition) matches(r Request, h requestTail) bool {
 	named := func(pattern string, names []string) bool {
 		return pattern == "" || slices.ContainsFunc(names, func(n string) bool {
 			return n == pattern ||
-				strings.HasPrefix(pattern, "/") && fits(pattern, n)
+				strings.HasPrefix(pattern, "/") && matchesPattern(pattern, n)
 		})
 	}
 	var offered []string
 	for _, t := range r.Tools {
 		offered = append(offered, t.Name)
 	}
-	return (w.Said == "" || h.said != "" && fits(w.Said, h.said)) && (w.Result == "" || len(h.tools) > 0 &&
-		fits(w.Result, h.results)) &&
-		named(w.Tool, h.tools) && named(w.Offers, offered) && fits(w.System, r.System) &&
+	return (w.Said == "" || h.userText != "" && matchesPattern(w.Said, h.userText)) &&
+		(w.Result == "" || len(h.resultTools) > 0 &&
+			matchesPattern(w.Result, h.results)) &&
+		named(w.Tool, h.resultTools) && named(w.Offers, offered) && matchesPattern(w.System, r.System) &&
 		(w.Model == "" || w.Model == r.Model)
 }
 
-// maxEcho bounds what is quoted of what was said or answered.
+// maxEcho limits the text of a message or a result that the default answer quotes.
 const maxEcho = 1000
 
-// unscripted is what the model says by itself.
-func unscripted(r Request, h hearing) Line {
-	if calls := chosen(r, spelled(h.said, r.Tools)); len(calls) > 0 {
-		return Line{Calls: calls}
+// defaultAnswer returns the answer of the model without a script.
+func defaultAnswer(r Request, h requestTail) ScriptAnswer {
+	if calls := applyChoice(r, parseCalls(h.userText, r.Tools)); len(calls) > 0 {
+		return ScriptAnswer{Calls: calls}
 	}
-	if len(h.tools) > 0 {
+	if len(h.resultTools) > 0 {
 		var b strings.Builder
 		for _, p := range r.Messages[len(r.Messages)-1].Parts {
 			switch {
@@ -155,49 +157,48 @@ func unscripted(r Request, h hearing) Line {
 				fmt.Fprintf(&b, "%s says: %s\n", p.Name, reeve.Truncate(p.Text, maxEcho))
 			}
 		}
-		return Line{Text: strings.TrimSpace(b.String())}
+		return ScriptAnswer{Text: strings.TrimSpace(b.String())}
 	}
-	if strings.TrimSpace(h.said) == "" {
-		return Line{Text: "This is the rehearsal model. Say something, or name a tool."}
+	if strings.TrimSpace(h.userText) == "" {
+		return ScriptAnswer{Text: "This is the rehearsal model. Say something, or name a tool."}
 	}
-	return Line{Text: "You said: " + reeve.Truncate(strings.TrimSpace(h.said), maxEcho)}
+	return ScriptAnswer{Text: "You said: " + reeve.Truncate(strings.TrimSpace(h.userText), maxEcho)}
 }
 
-// chosen makes calls fit the request's choice of tools: none, or at least one, which may have to be of a certain tool.
-func chosen(r Request, calls []LineCall) []LineCall {
+// applyChoice adapts calls to the tool choice of the request: no calls, or at least one, possibly of a specific tool.
+func applyChoice(r Request, calls []ScriptCall) []ScriptCall {
 	switch r.Choice {
 	case NoCall:
 		return nil
 	case MustCall:
 		if r.ChoiceTool != "" {
-			calls = slices.DeleteFunc(calls, func(c LineCall) bool { return c.Name != r.ChoiceTool })
+			calls = slices.DeleteFunc(calls, func(c ScriptCall) bool { return c.Name != r.ChoiceTool })
 		}
 		if len(calls) == 0 && r.ChoiceTool != "" {
-			return []LineCall{{Name: r.ChoiceTool}}
+			return []ScriptCall{{Name: r.ChoiceTool}}
 		}
 		if len(calls) == 0 && len(r.Tools) > 0 {
-			return []LineCall{{Name: r.Tools[0].Name}}
+			return []ScriptCall{{Name: r.Tools[0].Name}}
 		}
 	case MayCall:
 	}
 	return calls
 }
 
-// stopped cuts a text before the first of the texts that it is to stop at.
-func stopped(text string, at []string) string {
+// cutAtStop truncates a text before the first of the stop texts.
+func cutAtStop(text string, at []string) string {
 	for _, s := range at {
 		text, _, _ = strings.Cut(text, s)
 	}
 	return text
 }
 
-// spelled finds the calls that a person spells out: on a line, the name of a tool that is offered, and its arguments or
-// nothing.
-func spelled(said string, tools []Tool) []LineCall {
-	var calls []LineCall
+// parseCalls finds the calls in a text: the name of an offered tool, followed by a JSON object, or alone on its line.
+func parseCalls(said string, tools []Tool) []ScriptCall {
+	var calls []ScriptCall
 	for rest := said; rest != ""; {
 		line, more, _ := strings.Cut(rest, "\n")
-		name, at := namedIn(line, tools)
+		name, at := findToolName(line, tools)
 		if name == "" {
 			rest = more
 			continue
@@ -205,7 +206,7 @@ func spelled(said string, tools []Tool) []LineCall {
 		args := strings.TrimSpace(rest[at:])
 		if !strings.HasPrefix(args, "{") {
 			if strings.TrimSpace(line) == name {
-				calls = append(calls, LineCall{Name: name})
+				calls = append(calls, ScriptCall{Name: name})
 			}
 			rest = more
 			continue
@@ -213,19 +214,20 @@ func spelled(said string, tools []Tool) []LineCall {
 		start := at + strings.Index(rest[at:], "{")
 		d := json.NewDecoder(strings.NewReader(rest[start:]))
 		var raw json.RawMessage
-		if d.Decode(&raw) == nil { // it may go over several lines
-			calls = append(calls, LineCall{Name: name, Args: string(raw)})
+		if d.Decode(&raw) == nil { // the object may span several lines
+			calls = append(calls, ScriptCall{Name: name, Args: string(raw)})
 			rest = rest[start+int(d.InputOffset()):]
 			continue
 		}
-		calls = append(calls, LineCall{Name: name, Args: strings.TrimSpace(line[at:])}) // as a model may get it wrong
+		// invalid JSON, as a model may write it
+		calls = append(calls, ScriptCall{Name: name, Args: strings.TrimSpace(line[at:])})
 		rest = more
 	}
 	return calls
 }
 
-// namedIn finds the first tool that a line names as a word, and where its name ends.
-func namedIn(line string, tools []Tool) (name string, end int) {
+// findToolName returns the first tool name in a line and the offset of its end.
+func findToolName(line string, tools []Tool) (name string, end int) {
 	word := func(r rune) bool {
 		return r == '_' || r == '-' || r == '.' || r == '/' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' ||
 			'A' <= r && r <= 'Z'
@@ -248,29 +250,29 @@ func namedIn(line string, tools []Tool) (name string, end int) {
 	return "", 0
 }
 
-// play streams an answer, or fails as it is told to.
-func play(ctx context.Context, d *draft, l Line, r Request, h hearing) (Answer, error) {
+// streamAnswer streams an answer of the script, or simulates its failure.
+func streamAnswer(ctx context.Context, d *draft, l ScriptAnswer, r Request, h requestTail) (Answer, error) {
 	var steps []func()
 	if l.Think != "" {
-		for _, w := range pieces(l.Think, l.Pieces) {
-			steps = append(steps, func() { d.think("", piece(w)) })
+		for _, w := range splitText(l.Think, l.Pieces) {
+			steps = append(steps, func() { d.addReasoning("", fragment(w)) })
 		}
 	}
-	text := strings.NewReplacer("{{said}}", h.asked, "{{results}}", h.results).Replace(l.Text)
-	text = stopped(text, r.StopAt)
-	for _, w := range pieces(text, l.Pieces) {
-		steps = append(steps, func() { d.say("", piece(w)) })
+	text := strings.NewReplacer("{{said}}", h.lastUserText, "{{results}}", h.results).Replace(l.Text)
+	text = cutAtStop(text, r.StopAt)
+	for _, w := range splitText(text, l.Pieces) {
+		steps = append(steps, func() { d.addText("", fragment(w)) })
 	}
 	for i, c := range l.Calls {
-		key, id, args := fmt.Sprint(i), c.ID, c.written()
+		key, id, args := fmt.Sprint(i), c.ID, c.argumentsText()
 		if id == "" {
 			id = callID(d.answer.ID, key, c.Name, args)
 		}
 		middle := len(args) / 2
-		steps = append(steps, func() { d.call(key, id, c.Name, piece(args[:middle])) },
-			func() { d.call(key, "", "", piece(args[middle:])) })
+		steps = append(steps, func() { d.addCall(key, id, c.Name, fragment(args[:middle])) },
+			func() { d.addCall(key, "", "", fragment(args[middle:])) })
 	}
-	if err := wait(ctx, time.Duration(l.Delay)); err != nil {
+	if err := sleep(ctx, time.Duration(l.Delay)); err != nil {
 		return Answer{}, err
 	}
 	for i, step := range steps {
@@ -278,14 +280,14 @@ func play(ctx context.Context, d *draft, l Line, r Request, h hearing) (Answer, 
 			break
 		}
 		if i > 0 {
-			if err := wait(ctx, time.Duration(l.Pace)); err != nil {
+			if err := sleep(ctx, time.Duration(l.Pace)); err != nil {
 				return Answer{}, err
 			}
 		}
 		step()
 	}
 	if l.Fail != nil {
-		return Answer{}, l.Fail.err(ctx)
+		return Answer{}, l.Fail.simulate(ctx)
 	}
 	stop := l.Stop
 	if stop == "" {
@@ -299,8 +301,8 @@ func play(ctx context.Context, d *draft, l Line, r Request, h hearing) (Answer, 
 	return a, nil
 }
 
-// written gives a call's arguments as a model would write them.
-func (c LineCall) written() string {
+// argumentsText returns the arguments as a model would write them.
+func (c ScriptCall) argumentsText() string {
 	switch args := c.Args.(type) {
 	case nil:
 		return "{}"
@@ -315,8 +317,8 @@ func (c LineCall) written() string {
 	}
 }
 
-// pieces cuts a text into n pieces, or after each word.
-func pieces(text string, n int) []string {
+// splitText splits a text into n fragments, or after each word if n is 0.
+func splitText(text string, n int) []string {
 	words := strings.SplitAfter(text, " ")
 	if n > 0 {
 		letters := []rune(text)
@@ -328,34 +330,35 @@ func pieces(text string, n int) []string {
 	return slices.DeleteFunc(words, func(w string) bool { return w == "" })
 }
 
-// wait waits, unless the caller gives up first.
-func wait(ctx context.Context, d time.Duration) error {
+// sleep waits for d. It returns an error if the context is done.
+func sleep(ctx context.Context, d time.Duration) error {
 	if d > 0 {
 		notify.Sleep(ctx, d)
 	}
-	return interrupted(ctx, "rehearsal")
+	return contextError(ctx, "rehearsal")
 }
 
-func (f *Fail) err(ctx context.Context) error {
+// simulate returns the error of the failure. With Hang it blocks until the context is done.
+func (f *ScriptFailure) simulate(ctx context.Context) error {
 	switch {
 	case f.Hang:
 		<-ctx.Done()
-		return interrupted(ctx, "rehearsal")
+		return contextError(ctx, "rehearsal")
 	case f.Cut:
-		return rehearsalServer.cut(ctx)
+		return rehearsalServer.truncatedError(ctx)
 	case f.Nonsense:
-		return rehearsalServer.nonsense("as the script wants it")
+		return rehearsalServer.invalidAnswer("simulated by the script")
 	default:
 		h := http.Header{}
 		if f.RetryAfter > 0 {
 			h.Set("Retry-After", fmt.Sprint(time.Duration(f.RetryAfter).Seconds()))
 		}
-		return rehearsalServer.refused(f.Status, h, "", f.Message)
+		return rehearsalServer.statusError(f.Status, h, "", f.Message)
 	}
 }
 
-// usage is what the script says, or about what the lengths come to.
-func (l Line) usage(r Request, a Answer) Usage {
+// usage returns the usage that the script sets, or an estimate from the lengths.
+func (l ScriptAnswer) usage(r Request, a Answer) Usage {
 	if u := l.Usage; u != nil {
 		return Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite,
 			Reasoning: u.Reasoning}
@@ -376,5 +379,5 @@ func (l Line) usage(r Request, a Answer) Usage {
 			thought += len(p.Text)
 		}
 	}
-	return Usage{Input: max(1, tokens(read)), Output: max(1, tokens(written)), Reasoning: tokens(thought)}
+	return Usage{Input: max(1, tokensOf(read)), Output: max(1, tokensOf(written)), Reasoning: tokensOf(thought)}
 }

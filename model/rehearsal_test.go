@@ -14,7 +14,8 @@ import (
 
 var fileList = model.Tool{Name: "file_list", Parameters: json.RawMessage(`{"type":"object"}`)}
 
-// TestRehearsalWithoutScript: it calls what a person names, says what tools answered, and otherwise what it heard.
+// TestRehearsalWithoutScript checks that the model calls the tools that the user names, reports results, and otherwise
+// repeats the text.
 func TestRehearsalWithoutScript(t *testing.T) {
 	m := model.Rehearsal(model.Script{})
 	for said, want := range map[string]string{
@@ -60,7 +61,7 @@ func TestRehearsalWithoutScript(t *testing.T) {
 	}
 }
 
-// TestRehearsalIsDeterministic: the same request gives the same answer, ids and all.
+// TestRehearsalIsDeterministic checks that the same request gets the same answer with the same ids.
 func TestRehearsalIsDeterministic(t *testing.T) {
 	r := model.Request{Messages: ask("file_list\nfile_list"), Tools: []model.Tool{fileList}}
 	var seen []string
@@ -86,7 +87,7 @@ func TestRehearsalIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestClientsScript: the script that clients of other makers are tried with does what they expect.
+// TestClientsScript checks the script used for testing third-party clients.
 func TestClientsScript(t *testing.T) {
 	s, err := model.ReadScript("testdata/clients.yaml")
 	if err != nil {
@@ -126,7 +127,7 @@ func TestClientsScript(t *testing.T) {
 	if _, _, err = answer("bad", ask("hi")); reeve.CodeOf(err) != reeve.NotFound {
 		t.Errorf("bad: %v", err)
 	}
-	for range 2 { // each client that comes
+	for range 2 { // two clients
 		_, _, err = answer("flaky", ask("hi"))
 		if reeve.CodeOf(err) != reeve.RateLimited || reeve.AsError(err).RetryAfter != time.Second {
 			t.Errorf("flaky, first: %v", err)
@@ -137,7 +138,7 @@ func TestClientsScript(t *testing.T) {
 	}
 }
 
-// TestScript: what scripts can say.
+// TestScript checks the fields of a script.
 func TestScript(t *testing.T) {
 	m := rehearsed(t, `
 answers:
@@ -166,7 +167,7 @@ answers:
 		stop                 model.Stop
 		deltas               int
 	}{
-		{"again", "", "", "first", model.StopEnd, 1}, // what has no condition goes first when it stands first
+		{"again", "", "", "first", model.StopEnd, 1}, // an answer without a condition is used first if it is the first
 		{"again", "", "", "each time", model.StopEnd, 2},
 		{"again", "", "", "each time", model.StopEnd, 2},
 		{"sum 12", "be clever", "", "sum 12 is hard", model.StopEnd, 8},
@@ -199,7 +200,7 @@ answers:
 	}
 }
 
-// TestScriptTimes: delays are kept, and a hang lasts until the caller gives up.
+// TestScriptTimes checks delays, and that a hang lasts until the caller cancels.
 func TestScriptTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := rehearsed(t, `answers: [{text: a b c, delay: 1s, pace: 100ms}]`)
@@ -214,20 +215,20 @@ func TestScriptTimes(t *testing.T) {
 	})
 }
 
-// TestBadScripts: a mistake is named with its place.
+// TestBadScripts checks that the error locates the mistake.
 func TestBadScripts(t *testing.T) {
 	for text, says := range map[string]string{
 		"answers: [{txt: hi}]":                                  "txt",
 		"answers: [{text: hi}, {}]":                             "answer 2",
 		"answers: [{when: '/(/', text: hi}]":                    "answer 1",
 		"answers: [{when: {sad: x}, text: hi}]":                 "sad",
-		"answers: [{calls: [{args: {}}]}]":                      "needs a name",
+		"answers: [{calls: [{args: {}}]}]":                      "has no name",
 		"answers: [{text: hi, stop: never}]":                    "never",
 		"answers: [{fail: {status: 200}}]":                      "400 to 599",
 		"answers: [{fail: {cut: true, hang: true}}]":            "one of",
 		"answers: [{text: hi, delay: soon}]":                    "soon",
 		"answers: [{text: hi, fail: {status: 500}, pace: -1s}]": "-1s",
-		"just words": "wrong",
+		"just words": "invalid",
 	} {
 		if _, err := model.ParseScript([]byte(text)); reeve.CodeOf(err) != reeve.Validation ||
 			!strings.Contains(err.Error(), says) {

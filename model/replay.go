@@ -10,21 +10,21 @@ import (
 	"reeve"
 )
 
-// Replay is a server that answers from a recording, in its order, and checks that it is asked the same.
+// Replay is an http.Handler that plays back a recording in order and checks that the requests match it.
 type Replay struct {
 	Exchanges []Exchange
 
-	mu   sync.Mutex
-	next int
-	errs []error
-	got  []Exchange
+	mu       sync.Mutex
+	next     int
+	errs     []error
+	received []Exchange
 }
 
-// OpenReplay reads a recording.
+// OpenReplay reads a recording from a file.
 func OpenReplay(file string) (*Replay, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, reeve.Errorf(reeve.NotFound, "the recording cannot be read: %w", err)
+		return nil, reeve.Errorf(reeve.NotFound, "cannot read the recording: %w", err)
 	}
 	xs, err := ParseExchanges(data)
 	if err != nil {
@@ -33,19 +33,19 @@ func OpenReplay(file string) (*Replay, error) {
 	return &Replay{Exchanges: xs}, nil
 }
 
-// ServeHTTP implements http.Handler. A request that is not the one recorded is answered all the same, so that a test
-// sees how far it gets; Err tells.
+// ServeHTTP implements http.Handler. It also answers a request that differs from the recording, so that a test
+// continues. Err reports the difference.
 func (p *Replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x, ok := p.take(r)
+	x, ok := p.nextExchange(r)
 	if !ok {
-		http.Error(w, "the recording is over", http.StatusNotImplemented)
+		http.Error(w, "the recording has no more exchanges", http.StatusNotImplemented)
 		return
 	}
 	for name, values := range x.ResponseHeader {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(x.Status)
-	// A client that went away is no fault of ours.
+	// The client may have closed the connection, so a failed write is no error.
 	for event := range bytes.SplitAfterSeq(x.ResponseBody, []byte("\n\n")) {
 		if _, err := w.Write(event); err != nil {
 			return
@@ -53,22 +53,22 @@ func (p *Replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
 	}
 	if x.Broken {
-		panic(http.ErrAbortHandler) // closes the connection without the end of the body
+		panic(http.ErrAbortHandler) // aborts the connection before the end of the body
 	}
 }
 
-func (p *Replay) take(r *http.Request) (Exchange, bool) {
+func (p *Replay) nextExchange(r *http.Request) (Exchange, bool) {
 	body, err := io.ReadAll(r.Body)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	got := Exchange{Method: r.Method, Path: anonymousURL(r.URL), RequestHeader: anonymousHeader(r.Header),
-		RequestBody: indented([]byte(anonymize(string(body))))}
-	p.got = append(p.got, got)
+	got := Exchange{Method: r.Method, Path: anonymizeURL(r.URL), RequestHeader: anonymizeHeader(r.Header),
+		RequestBody: indentJSON([]byte(anonymize(string(body))))}
+	p.received = append(p.received, got)
 	if err != nil {
 		p.errs = append(p.errs, err)
 	}
 	if p.next >= len(p.Exchanges) {
-		p.errs = append(p.errs, reeve.Errorf(reeve.Conflict, "request %d (%s %s) is more than was recorded", p.next+1,
+		p.errs = append(p.errs, reeve.Errorf(reeve.Conflict, "request %d (%s %s) is not in the recording", p.next+1,
 			got.Method, got.Path))
 		return Exchange{}, false
 	}
@@ -76,13 +76,14 @@ func (p *Replay) take(r *http.Request) (Exchange, bool) {
 	p.next++
 	if got.Method != x.Method || got.Path != x.Path || !bytes.Equal(got.RequestBody, x.RequestBody) {
 		p.errs = append(p.errs, reeve.Errorf(reeve.Conflict,
-			"request %d is not the one that was recorded\ngot:\n%s %s\n%s\nrecorded:\n%s %s\n%s", p.next,
+			"request %d differs from the recording\ngot:\n%s %s\n%s\nrecorded:\n%s %s\n%s", p.next,
 			got.Method, got.Path, got.RequestBody, x.Method, x.Path, x.RequestBody))
 	}
 	return x, true
 }
 
-// Err says in what the requests differed from the recording, including those that never came.
+// Err returns the first difference between the requests and the recording, or an error if recorded requests are
+// missing.
 func (p *Replay) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,17 +91,17 @@ func (p *Replay) Err() error {
 		return p.errs[0]
 	}
 	if p.next < len(p.Exchanges) {
-		return reeve.Errorf(reeve.Conflict, "%d of %d recorded requests came", p.next, len(p.Exchanges))
+		return reeve.Errorf(reeve.Conflict, "received %d of %d recorded requests", p.next, len(p.Exchanges))
 	}
 	return nil
 }
 
-// Received is what was asked, in the form of a recording: the requests that came with the responses they got.
-func (p *Replay) Received() []Exchange {
+// ReceivedExchanges returns the received requests, each with the response it got.
+func (p *Replay) ReceivedExchanges() []Exchange {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []Exchange
-	for i, g := range p.got {
+	for i, g := range p.received {
 		if i < len(p.Exchanges) {
 			x := p.Exchanges[i]
 			x.Method, x.Path, x.RequestHeader, x.RequestBody = g.Method, g.Path, g.RequestHeader, g.RequestBody

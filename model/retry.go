@@ -8,65 +8,64 @@ import (
 	"reeve/internal/notify"
 )
 
-// How a model is asked again.
+// Limits of retries.
 const (
-	tries    = 3
-	tryLimit = 120 * time.Second // for one try
-	maxWait  = 30 * time.Second  // whatever a provider names: somebody waits for the answer
+	maxTries   = 3
+	tryTimeout = 120 * time.Second // of one try
+	maxWait    = 30 * time.Second  // upper bound of a provider's RetryAfter, because a person may be waiting
 )
 
-// waits are between tries, when the provider does not name one.
-var waits = [tries - 1]time.Duration{500 * time.Millisecond, time.Second}
+// retryDelays are the delays between tries if the provider sends no RetryAfter.
+var retryDelays = [maxTries - 1]time.Duration{500 * time.Millisecond, time.Second}
 
-type retrying struct{ model Model }
+type retryModel struct{ model Model }
 
-// WithRetry asks a model up to three times: when it could not be reached, had too many requests, or failed by its own
-// fault (Unavailable, RateLimited), and for nothing else. A try has 120 seconds. Before an answer is asked for again of
-// which something was streamed, a Discard is handed out.
-func WithRetry(m Model) Model { return retrying{m} }
+// WithRetry returns a Model that tries each request up to three times. It retries Unavailable and RateLimited errors
+// only. Each try has 120 seconds. If a failed try has streamed deltas, a Discard delta precedes the next try.
+func WithRetry(m Model) Model { return retryModel{m} }
 
 // Answer implements Model.
-func (m retrying) Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
-	streamed := false
-	see := func(d Delta) {
-		streamed = true
+func (m retryModel) Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
+	hasStreamed := false
+	forward := func(d Delta) {
+		hasStreamed = true
 		if watch != nil {
 			watch(d)
 		}
 	}
 	for try := 0; ; try++ {
-		a, err := m.once(ctx, r, see)
+		a, err := m.tryOnce(ctx, r, forward)
 		if err == nil {
 			return a, nil
 		}
-		wait, again := pause(err, try)
-		if !again || ctx.Err() != nil {
+		wait, canRetry := retryDelay(err, try)
+		if !canRetry || ctx.Err() != nil {
 			return a, err
 		}
-		if streamed {
-			see(Delta{Type: Discard})
-			streamed = false
+		if hasStreamed {
+			forward(Delta{Type: Discard})
+			hasStreamed = false
 		}
 		if !notify.Sleep(ctx, wait) {
-			return Answer{}, interrupted(ctx, "the model")
+			return Answer{}, contextError(ctx, "the model")
 		}
 	}
 }
 
-func (m retrying) once(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, tryLimit)
+func (m retryModel) tryOnce(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	return m.model.Answer(ctx, r, watch)
 }
 
-// pause says whether to try again after the failure of a try, and when.
-func pause(err error, try int) (time.Duration, bool) {
+// retryDelay returns the delay before the next try, and whether there is one.
+func retryDelay(err error, try int) (time.Duration, bool) {
 	code := reeve.CodeOf(err)
-	if try+1 >= tries || code != reeve.Unavailable && code != reeve.RateLimited {
+	if try+1 >= maxTries || code != reeve.Unavailable && code != reeve.RateLimited {
 		return 0, false
 	}
 	if named := reeve.AsError(err).RetryAfter; named > 0 {
 		return min(named, maxWait), true
 	}
-	return waits[try], true
+	return retryDelays[try], true
 }

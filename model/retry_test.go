@@ -10,7 +10,7 @@ import (
 	"reeve/model"
 )
 
-// rehearsed makes a model of a script.
+// rehearsed returns the rehearsal model of a script, with retries.
 func rehearsed(t *testing.T, script string) model.Model {
 	t.Helper()
 	s, err := model.ParseScript([]byte(script))
@@ -20,12 +20,12 @@ func rehearsed(t *testing.T, script string) model.Model {
 	return model.Rehearsal(s)
 }
 
-// TestRetrying: W08, three tries, 500 ms and 1 s apart, for transport, 429 and 5xx only.
+// TestRetrying checks three tries, 500 ms and 1 s apart, for connection failures, 429 and 5xx only (W08).
 func TestRetrying(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
 		took   time.Duration
-		code   reeve.Code // the error in the end
+		code   reeve.Code // of the final error
 	}{
 		"at once":    {`answers: [{text: yes}]`, 0, ""},
 		"second try": {`answers: [{fail: {status: 500}}, {text: yes}]`, 500 * time.Millisecond, ""},
@@ -59,7 +59,7 @@ func TestRetrying(t *testing.T) {
 	}
 }
 
-// TestRetryingDiscards: W08, after streamed text a retry tells the watcher to discard it; without any it does not.
+// TestRetryingDiscards checks that a retry sends a Discard if, and only if, deltas were streamed (W08).
 func TestRetryingDiscards(t *testing.T) {
 	for script, want := range map[string]string{
 		`answers: [{text: one two three, fail: {cut: true, after: 2}}, {text: all of it}]`:                                     "one two |all of it",
@@ -83,7 +83,7 @@ func TestRetryingDiscards(t *testing.T) {
 	}
 }
 
-// TestRetryingStops: whoever gives up does not wait for the next try.
+// TestRetryingStops checks that a cancelled caller does not wait for the next try.
 func TestRetryingStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

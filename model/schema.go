@@ -12,14 +12,14 @@ import (
 	"reeve"
 )
 
-// schema is a JSON Schema as decoded, always a copy: what tools declare is never changed.
+// schema is a decoded JSON Schema. It is always a copy of the tool's schema.
 type schema = map[string]any
 
-// maxSchema is how many bytes a tool's parameters may have, with what they refer to written out: definitions that refer
-// to others several times over come to any size.
+// maxSchema limits the bytes of a tool's parameters including all referenced definitions. Nested references can expand
+// to any size.
 const maxSchema = 256 << 10
 
-// decodeSchema reads a tool's parameters. None at all means an object without properties.
+// decodeSchema decodes a tool's parameters. Empty parameters mean an object without properties.
 func decodeSchema(t Tool) (schema, error) {
 	if len(bytes.TrimSpace(t.Parameters)) == 0 {
 		return schema{"type": "object", "properties": schema{}}, nil
@@ -28,20 +28,20 @@ func decodeSchema(t Tool) (schema, error) {
 	d.UseNumber()
 	var s schema
 	if err := d.Decode(&s); err != nil || s == nil {
-		return nil, reeve.Errorf(reeve.Unsupported, "the parameters of tool %s are not a JSON Schema object", t.Name)
+		return nil, reeve.Errorf(reeve.Unsupported, "the parameters of tool %s must be a JSON Schema object", t.Name)
 	}
 	return s, nil
 }
 
-// rooted makes a schema one that Anthropic and OpenAI take: an object at the root, with nothing combined there. Below
-// the root both take JSON Schema as it is.
-func rooted(t Tool) (schema, error) {
+// objectSchema returns a tool's schema in a form that Anthropic and OpenAI accept: the root is an object without allOf,
+// anyOf and oneOf. Below the root both accept any JSON Schema.
+func objectSchema(t Tool) (schema, error) {
 	s, err := decodeSchema(t)
 	if err != nil {
 		return nil, err
 	}
 	if ref, ok := s["$ref"].(string); ok {
-		if at, ok := lookup(s, ref).(schema); ok {
+		if at, ok := resolveRef(s, ref).(schema); ok {
 			at = maps.Clone(at)
 			for _, k := range []string{"$defs", "definitions"} {
 				if defs, ok := s[k]; ok {
@@ -66,24 +66,24 @@ func rooted(t Tool) (schema, error) {
 	return s, nil
 }
 
-// references follows those of a schema, each only once on its way, for as long as what they lead to is not too much.
+// references resolves the references of a schema. It does not follow a reference within itself, and stops at maxSchema.
 type references struct {
 	tool string
 	root schema
-	path []string // those that are being followed
-	left int      // of maxSchema
+	path []string // references being followed
+	left int      // bytes left of maxSchema
 }
 
 func newReferences(t Tool, root schema) *references {
 	return &references{tool: t.Name, root: root, left: maxSchema - len(t.Parameters)}
 }
 
-// enter gives what a reference leads to, and puts it on the path.
+// enter resolves a reference and appends it to the path. It fails for a reference on the path and at the size limit.
 func (r *references) enter(ref string) (schema, bool) {
 	if r.left < 0 || slices.Contains(r.path, ref) {
 		return nil, false
 	}
-	at, ok := lookup(r.root, ref).(schema)
+	at, ok := resolveRef(r.root, ref).(schema)
 	if !ok {
 		return nil, false
 	}
@@ -95,26 +95,26 @@ func (r *references) enter(ref string) (schema, bool) {
 	return at, true
 }
 
-// leave takes the path back to the length it had.
+// leave truncates the path to a previous length.
 func (r *references) leave(length int) { r.path = r.path[:length] }
 
-// err is the error for a schema that is too large, or nil.
+// err returns an error if the schema exceeds maxSchema.
 func (r *references) err() error {
 	if r.left >= 0 {
 		return nil
 	}
 	return reeve.Errorf(reeve.Unsupported,
-		"the parameters of tool %s come to more than %d KB with all that they refer to", r.tool, maxSchema>>10).
-		Hintf("Let the schema refer to fewer definitions, or make several tools of it.")
+		"the parameters of tool %s exceed %d KB with all references expanded", r.tool, maxSchema>>10).
+		Hintf("Use fewer references in the schema, or split the tool into several.")
 }
 
-// flatten puts the properties of what is combined at the root into the root itself. What all of the alternatives of
-// oneOf and anyOf require is required. The gate still judges by the tool's own schema, so nothing is let through that
-// the tool did not declare.
+// flatten merges the properties of allOf, anyOf and oneOf into the root. Properties that all alternatives of anyOf or
+// oneOf require stay required. The result is less strict than the schema. The gate still checks calls against the
+// tool's own schema.
 func (r *references) flatten(s schema) schema {
 	out := maps.Clone(s)
-	props, need := schema{}, requiredBy(s)
-	add(props, s["properties"])
+	props, need := schema{}, newRequiredNames(s)
+	mergeProperties(props, s["properties"])
 	for _, k := range []string{"allOf", "anyOf", "oneOf"} {
 		list, ok := s[k].([]any)
 		if !ok {
@@ -136,28 +136,28 @@ func (r *references) flatten(s schema) schema {
 			}
 			sub = r.flatten(sub)
 			r.leave(outside)
-			add(props, sub["properties"])
-			switch req := texts(sub["required"]); {
+			mergeProperties(props, sub["properties"])
+			switch req := stringList(sub["required"]); {
 			case k == "allOf":
 				need.add(req)
 			case i == 0:
 				common = req
 			default:
-				both := set(req)
+				both := toSet(req)
 				common = slices.DeleteFunc(common, func(r string) bool { return !both[r] })
 			}
 		}
 		need.add(common)
 	}
-	need.put(out)
+	need.setOn(out)
 	for _, k := range []string{"not", "if", "then", "else", "enum", "const"} {
 		delete(out, k)
 	}
 	return out
 }
 
-// add adds properties to a set of them; one that both have may be either.
-func add(to schema, more any) {
+// mergeProperties adds properties to a set. A property with two different schemas becomes an anyOf of both.
+func mergeProperties(to schema, more any) {
 	m, _ := more.(schema)
 	for name, s := range m {
 		have, ok := to[name]
@@ -170,8 +170,8 @@ func add(to schema, more any) {
 	}
 }
 
-// lookup follows a reference within a schema.
-func lookup(root schema, ref string) any {
+// resolveRef returns the value that a reference within a schema points to, or nil.
+func resolveRef(root schema, ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {
 		return nil
@@ -198,7 +198,7 @@ func lookup(root schema, ref string) any {
 	return at
 }
 
-func texts(v any) []string {
+func stringList(v any) []string {
 	var out []string
 	list, _ := v.([]any)
 	for _, e := range list {
@@ -209,20 +209,20 @@ func texts(v any) []string {
 	return out
 }
 
-// required are the names that a schema requires, in order and each once. They are looked up, for there may be very
+// requiredNames is an ordered set of required property names. The map keeps lookups fast, because there may be very
 // many.
-type required struct {
+type requiredNames struct {
 	list []any
 	has  map[string]bool
 }
 
-func requiredBy(s schema) *required {
-	r := &required{has: map[string]bool{}}
-	r.add(texts(s["required"]))
+func newRequiredNames(s schema) *requiredNames {
+	r := &requiredNames{has: map[string]bool{}}
+	r.add(stringList(s["required"]))
 	return r
 }
 
-func (r *required) add(names []string) {
+func (r *requiredNames) add(names []string) {
 	for _, n := range names {
 		if !r.has[n] {
 			r.list, r.has[n] = append(r.list, n), true
@@ -230,14 +230,14 @@ func (r *required) add(names []string) {
 	}
 }
 
-// put has a schema require them.
-func (r *required) put(s schema) {
+// setOn sets the required names of a schema, if there are any.
+func (r *requiredNames) setOn(s schema) {
 	if len(r.list) > 0 {
 		s["required"] = r.list
 	}
 }
 
-func set(names []string) map[string]bool {
+func toSet(names []string) map[string]bool {
 	out := map[string]bool{}
 	for _, n := range names {
 		out[n] = true
@@ -245,18 +245,18 @@ func set(names []string) map[string]bool {
 	return out
 }
 
-// strictWords are what OpenAI's strict mode knows.
-var strictWords = []string{"type", "description", "title", "properties", "required", "additionalProperties", "items",
+// strictKeywords are the JSON Schema keywords of OpenAI's strict mode.
+var strictKeywords = []string{"type", "description", "title", "properties", "required", "additionalProperties", "items",
 	"enum", "const", "anyOf", "$ref", "$defs",
 	"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "format", "minItems",
 	"maxItems"}
 
 var strictFormats = []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 
-// strict says whether OpenAI's strict mode takes a schema as it is: every object is closed and every property required.
-func strict(s schema) bool {
+// isStrict reports whether OpenAI's strict mode accepts a schema: every object is closed and every property required.
+func isStrict(s schema) bool {
 	for k := range s {
-		if !slices.Contains(strictWords, k) {
+		if !slices.Contains(strictKeywords, k) {
 			return false
 		}
 	}
@@ -264,31 +264,31 @@ func strict(s schema) bool {
 		return false
 	}
 	props, isObject := s["properties"].(schema)
-	if types(s)["object"] || isObject {
+	if schemaTypes(s)["object"] || isObject {
 		if closed, ok := s["additionalProperties"].(bool); !ok || closed {
 			return false
 		}
-		must := set(texts(s["required"]))
+		must := toSet(stringList(s["required"]))
 		for name, p := range props {
-			if !must[name] || !strictBelow(p) {
+			if !must[name] || !isStrictNested(p) {
 				return false
 			}
 		}
 	}
-	if items, ok := s["items"]; ok && !strictBelow(items) {
+	if items, ok := s["items"]; ok && !isStrictNested(items) {
 		return false
 	}
-	if list, ok := s["anyOf"].([]any); ok && !all(list, strictBelow) {
+	if list, ok := s["anyOf"].([]any); ok && !allMatch(list, isStrictNested) {
 		return false
 	}
-	if defs, ok := s["$defs"].(schema); ok && !all(slices.Collect(maps.Values(defs)), strictBelow) {
+	if defs, ok := s["$defs"].(schema); ok && !allMatch(slices.Collect(maps.Values(defs)), isStrictNested) {
 		return false
 	}
 	return true
 }
 
-// strictBelow is strict for a schema that is not the root: it must say its type.
-func strictBelow(v any) bool {
+// isStrictNested is like isStrict for a schema below the root, which must also have a type.
+func isStrictNested(v any) bool {
 	s, ok := v.(schema)
 	if !ok {
 		return false
@@ -298,21 +298,21 @@ func strictBelow(v any) bool {
 		_, has := s[k]
 		typed = typed || has
 	}
-	return typed && strict(s)
+	return typed && isStrict(s)
 }
 
-func all(list []any, ok func(any) bool) bool {
+func allMatch(list []any, ok func(any) bool) bool {
 	return !slices.ContainsFunc(list, func(v any) bool { return !ok(v) })
 }
 
-// types gives the types that a schema allows.
-func types(s schema) map[string]bool {
+// schemaTypes returns the types that a schema allows.
+func schemaTypes(s schema) map[string]bool {
 	out := map[string]bool{}
 	switch t := s["type"].(type) {
 	case string:
 		out[t] = true
 	case []any:
-		for _, e := range texts(t) {
+		for _, e := range stringList(t) {
 			out[e] = true
 		}
 	}

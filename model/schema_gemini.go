@@ -8,52 +8,53 @@ import (
 	"strings"
 )
 
-// Gemini takes a part of OpenAPI's schemas: no references, one type, alternatives only as anyOf, few formats. What it
-// cannot say is said in the description.
+// Gemini accepts a subset of OpenAPI schemas: no references, one type, alternatives only as anyOf, few formats. The
+// converter describes other constraints in the description.
 
-// geminiSame are the words that mean the same there.
-var geminiSame = []string{"title", "description", "minItems", "maxItems", "minProperties", "maxProperties", "minLength",
+// geminiKeywords are the keywords with the same meaning in Gemini's schemas.
+var geminiKeywords = []string{"title", "description", "minItems", "maxItems", "minProperties", "maxProperties",
+	"minLength",
 	"maxLength", "pattern", "minimum", "maximum", "default"}
 
 var geminiFormats = map[string][]string{"STRING": {"date-time", "enum"}, "INTEGER": {"int32", "int64"},
 	"NUMBER": {"float", "double"}}
 
-// geminiSchema gives a tool's parameters in Gemini's form, or nil for a tool that takes none.
+// geminiSchema returns a tool's parameters in Gemini's form, or nil for a tool without parameters.
 func geminiSchema(t Tool) (schema, error) {
-	s, err := rooted(t)
+	s, err := objectSchema(t)
 	if err != nil {
 		return nil, err
 	}
 	if props, _ := s["properties"].(schema); len(props) == 0 {
 		return nil, nil
 	}
-	g := geminiForm{newReferences(t, s)}
-	out := g.of(s)
+	g := geminiConverter{newReferences(t, s)}
+	out := g.convert(s)
 	return out, g.err()
 }
 
-type geminiForm struct{ *references }
+type geminiConverter struct{ *references }
 
-func (g geminiForm) of(s schema) schema {
+func (g geminiConverter) convert(s schema) schema {
 	if ref, ok := s["$ref"].(string); ok {
-		return g.follow(s, ref)
+		return g.convertRef(s, ref)
 	}
 	if _, ok := s["allOf"]; ok {
 		outside := len(g.path)
-		out := g.of(g.merged(s, outside))
+		out := g.convert(g.mergeAllOf(s, outside))
 		g.leave(outside)
 		return out
 	}
 	out := schema{}
-	for _, k := range geminiSame {
+	for _, k := range geminiKeywords {
 		if v, ok := s[k]; ok {
 			out[k] = v
 		}
 	}
 	var notes []string
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
-	g.kind(s, out)
-	g.values(s, out, note)
+	g.setType(s, out)
+	g.setEnum(s, out, note)
 	t, _ := out["type"].(string)
 	if f, ok := s["format"].(string); ok {
 		if slices.Contains(geminiFormats[t], f) {
@@ -69,9 +70,9 @@ func (g geminiForm) of(s schema) schema {
 		}
 	}
 	if u, ok := s["uniqueItems"].(bool); ok && u {
-		note("No item twice.")
+		note("Items must be unique.")
 	}
-	g.inside(s, out, note)
+	g.setChildren(s, out, note)
 	if len(notes) > 0 {
 		slices.Sort(notes)
 		d, _ := out["description"].(string)
@@ -80,13 +81,14 @@ func (g geminiForm) of(s schema) schema {
 	return out
 }
 
-// follow puts what is referred to in the place of the reference; within itself, only what it is.
-func (g geminiForm) follow(s schema, ref string) schema {
+// convertRef converts the schema that a reference points to. A recursive reference becomes an object that only names
+// the definition.
+func (g geminiConverter) convertRef(s schema, ref string) schema {
 	outside := len(g.path)
 	at, ok := g.enter(ref)
 	if !ok {
 		d, _ := s["description"].(string)
-		return schema{"type": "OBJECT", "description": strings.TrimSpace(d + " The same again: " +
+		return schema{"type": "OBJECT", "description": strings.TrimSpace(d + " Recursive: " +
 			ref[strings.LastIndex(ref, "/")+1:] + ".")}
 	}
 	at = maps.Clone(at)
@@ -95,14 +97,14 @@ func (g geminiForm) follow(s schema, ref string) schema {
 			at[k] = v
 		}
 	}
-	out := g.of(at)
+	out := g.convert(at)
 	g.leave(outside)
 	return out
 }
 
-// kind sets type, nullable and anyOf.
-func (g geminiForm) kind(s, out schema) {
-	kinds := types(s)
+// setType sets type, nullable and anyOf.
+func (g geminiConverter) setType(s, out schema) {
+	kinds := schemaTypes(s)
 	var alternatives []any
 	for _, k := range []string{"anyOf", "oneOf"} {
 		list, _ := s[k].([]any)
@@ -115,7 +117,7 @@ func (g geminiForm) kind(s, out schema) {
 				out["nullable"] = true
 				continue
 			}
-			alternatives = append(alternatives, g.of(sub))
+			alternatives = append(alternatives, g.convert(sub))
 		}
 	}
 	if kinds["null"] {
@@ -126,7 +128,7 @@ func (g geminiForm) kind(s, out schema) {
 	switch {
 	case len(alternatives) == 1:
 		only := alternatives[0].(schema)
-		maps.Copy(only, out) // what the outer schema says goes before
+		maps.Copy(only, out) // the outer schema takes precedence
 		maps.Copy(out, only)
 	case len(alternatives) > 1:
 		out["anyOf"] = alternatives
@@ -139,7 +141,7 @@ func (g geminiForm) kind(s, out schema) {
 			for _, k := range []string{"description", "title", "default", "enum"} {
 				delete(sub, k)
 			}
-			alternatives = append(alternatives, g.of(sub))
+			alternatives = append(alternatives, g.convert(sub))
 		}
 		out["anyOf"] = alternatives
 	case s["properties"] != nil:
@@ -147,12 +149,12 @@ func (g geminiForm) kind(s, out schema) {
 	case s["items"] != nil:
 		out["type"] = "ARRAY"
 	default:
-		out["type"] = "STRING" // anything goes: a type must be named, and text can hold it
+		out["type"] = "STRING" // any value is allowed, but Gemini requires a type
 	}
 }
 
-// values sets enum, which only strings have there.
-func (g geminiForm) values(s, out schema, note func(string, ...any)) {
+// setEnum sets enum, which Gemini supports for strings only.
+func (g geminiConverter) setEnum(s, out schema, note func(string, ...any)) {
 	values, _ := s["enum"].([]any)
 	if c, ok := s["const"]; ok {
 		values = []any{c}
@@ -182,31 +184,32 @@ func (g geminiForm) values(s, out schema, note func(string, ...any)) {
 	note("One of %s.", strings.Join(shown, ", "))
 }
 
-// inside sets properties, required and items.
-func (g geminiForm) inside(s, out schema, note func(string, ...any)) {
+// setChildren sets properties, required and items.
+func (g geminiConverter) setChildren(s, out schema, note func(string, ...any)) {
 	if props, ok := s["properties"].(schema); ok && len(props) > 0 && out["type"] == "OBJECT" {
 		to := schema{}
 		for name, p := range props {
 			if sub, ok := p.(schema); ok {
-				to[name] = g.of(sub)
+				to[name] = g.convert(sub)
 			} else {
 				to[name] = schema{"type": "STRING"}
 			}
 		}
 		out["properties"] = to
-		if req := slices.DeleteFunc(texts(s["required"]), func(n string) bool { return to[n] == nil }); len(req) > 0 {
+		if req := slices.DeleteFunc(stringList(s["required"]),
+			func(n string) bool { return to[n] == nil }); len(req) > 0 {
 			out["required"] = req
 		}
 	}
 	if more, ok := s["additionalProperties"].(schema); ok && out["type"] == "OBJECT" {
-		if t := slices.Sorted(maps.Keys(types(more))); len(t) > 0 {
-			note("Other fields may be added, each of type %s.", strings.Join(t, " or "))
+		if t := slices.Sorted(maps.Keys(schemaTypes(more))); len(t) > 0 {
+			note("Additional properties of type %s are allowed.", strings.Join(t, " or "))
 		}
 	}
 	if out["type"] == "ARRAY" {
 		items, ok := s["items"].(schema)
 		if list, tuple := s["prefixItems"].([]any); tuple && !ok {
-			note("In this order: %d items.", len(list))
+			note("An ordered list of %d items.", len(list))
 			items = schema{"anyOf": list}
 			if len(list) == 1 {
 				items, _ = list[0].(schema)
@@ -215,17 +218,17 @@ func (g geminiForm) inside(s, out schema, note func(string, ...any)) {
 		if items == nil {
 			items = schema{"type": "string"}
 		}
-		out["items"] = g.of(items)
+		out["items"] = g.convert(items)
 	}
 }
 
-// merged joins the schemas of allOf into one. What is referred to stays on the path, for the result holds it; what the
-// path had outside of this stays a reference.
-func (g geminiForm) merged(s schema, outside int) schema {
+// mergeAllOf merges the schemas of allOf into one. References that it merges stay on the path, because the result
+// contains their schemas. References on the path before this call, up to the index outside, stay unresolved.
+func (g geminiConverter) mergeAllOf(s schema, outside int) schema {
 	out := maps.Clone(s)
 	delete(out, "allOf")
-	props, need := schema{}, requiredBy(s)
-	add(props, s["properties"])
+	props, need := schema{}, newRequiredNames(s)
+	mergeProperties(props, s["properties"])
 	list, _ := s["allOf"].([]any)
 	for _, e := range list {
 		sub, ok := e.(schema)
@@ -234,22 +237,22 @@ func (g geminiForm) merged(s schema, outside int) schema {
 		}
 		if ref, ok := sub["$ref"].(string); ok {
 			if slices.Contains(g.path[outside:], ref) {
-				continue // it is in already
+				continue // already merged
 			}
 			if at, ok := g.enter(ref); ok {
 				sub = at
 			}
 		}
 		if _, deeper := sub["allOf"]; deeper {
-			sub = g.merged(sub, outside)
+			sub = g.mergeAllOf(sub, outside)
 		}
 		for k, v := range sub {
 			switch k {
 			case "properties":
-				add(props, v)
+				mergeProperties(props, v)
 				out[k] = props
 			case "required":
-				need.add(texts(v))
+				need.add(stringList(v))
 			default:
 				if _, ok := out[k]; !ok {
 					out[k] = v
@@ -257,6 +260,6 @@ func (g geminiForm) merged(s schema, outside int) schema {
 			}
 		}
 	}
-	need.put(out)
+	need.setOn(out)
 	return out
 }

@@ -14,7 +14,7 @@ import (
 	"reeve/model"
 )
 
-// gnarly are schemas as tools really have them.
+// gnarly are schemas of real tools.
 var gnarly = map[string]string{
 	"refs": `{"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:x","type":"object","properties":{
 		"from":{"$ref":"#/$defs/place","description":"where it starts"},"tree":{"$ref":"#/$defs/node"}},"required":["from"],
@@ -33,7 +33,7 @@ var gnarly = map[string]string{
 	"dangling": `{"type":"object","properties":{"x":{"$ref":"#/$defs/gone"},"y":{"$ref":"https://elsewhere.example/schema"}}}`,
 }
 
-// parameters gives the schema that a provider is sent for a tool.
+// parameters returns the schema that a provider gets for a tool.
 func parameters(t *testing.T, provider, schema string) map[string]any {
 	t.Helper()
 	tool := model.Tool{Name: "t", Parameters: json.RawMessage(schema)}
@@ -59,7 +59,7 @@ func parameters(t *testing.T, provider, schema string) map[string]any {
 	return found
 }
 
-// TestSchemasFit: what a provider is sent is what it takes.
+// TestSchemasFit checks that each provider accepts the schemas it gets.
 func TestSchemasFit(t *testing.T) {
 	for provider := range adapters {
 		for name, schema := range gnarly {
@@ -89,7 +89,7 @@ func TestSchemasFit(t *testing.T) {
 	}
 }
 
-// checkGemini walks a schema by the words of the Gemini API's Schema.
+// checkGemini checks that a schema uses only the keywords of the Gemini API.
 func checkGemini(t *testing.T, s map[string]any, at string) {
 	t.Helper()
 	words := []string{"type", "format", "title", "description", "nullable", "enum", "maxItems", "minItems",
@@ -136,12 +136,12 @@ func checkGemini(t *testing.T, s map[string]any, at string) {
 	}
 }
 
-// TestSchemasKeepTheirMeaning: what fits is not thrown away with what does not.
+// TestSchemasKeepTheirMeaning checks that the conversion keeps the supported constraints.
 func TestSchemasKeepTheirMeaning(t *testing.T) {
 	for _, c := range []struct{ provider, schema, want string }{
 		{"gemini", "refs", `"from":{"description":"where it starts","properties":{"lat":{"type":"NUMBER"},"lon":{"type":"NUMBER"}},"required":["lat","lon"],"type":"OBJECT"}`},
-		{"gemini", "refs", `"items":{"description":"The same again: node.","type":"OBJECT"}`},
-		{"gemini", "again", `"node":{"properties":{"name":{"type":"STRING"},"next":{"description":"The same again: node.","type":"OBJECT"}},"required":["next"],"type":"OBJECT"}`},
+		{"gemini", "refs", `"items":{"description":"Recursive: node.","type":"OBJECT"}`},
+		{"gemini", "again", `"node":{"properties":{"name":{"type":"STRING"},"next":{"description":"Recursive: node.","type":"OBJECT"}},"required":["next"],"type":"OBJECT"}`},
 		{"gemini", "rootref", `{"properties":{"x":{"type":"INTEGER"}},"required":["x"],"type":"OBJECT"}`},
 		{"gemini", "oneof", `"required":["how"]`},
 		{"gemini", "allof", `{"properties":{"a":{"type":"STRING"},"b":{"type":"INTEGER"}},"required":["a","b"],"type":"OBJECT"}`},
@@ -151,7 +151,7 @@ func TestSchemasKeepTheirMeaning(t *testing.T) {
 		{"gemini", "values", `"level":{"description":"One of 1, 2, 3.","type":"INTEGER"}`},
 		{"gemini", "values", `"mode":{"enum":["a","b"],"nullable":true,"type":"STRING"}`},
 		{"gemini", "values", `"at":{"format":"date-time","type":"STRING"}`},
-		{"gemini", "arrays", `"meta":{"description":"Other fields may be added, each of type string.","type":"OBJECT"}`},
+		{"gemini", "arrays", `"meta":{"description":"Additional properties of type string are allowed.","type":"OBJECT"}`},
 		{"anthropic", "refs", `"$defs":{`},
 		{"anthropic", "oneof", `"required":["how"]`},
 		{"anthropic", "oneof", `"how":{"anyOf":[{"const":"id"},{"const":"name"}]}`},
@@ -165,7 +165,7 @@ func TestSchemasKeepTheirMeaning(t *testing.T) {
 	}
 }
 
-// TestStrict: OpenAI's strict mode is asked for exactly where the schema is fit for it.
+// TestStrict checks that strict mode is used exactly for the schemas that it accepts.
 func TestStrict(t *testing.T) {
 	for schema, want := range map[string]bool{
 		`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`:                                                        true,
@@ -188,7 +188,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestBadSchema: a typed error that names the tool.
+// TestBadSchema checks that the error is typed and names the tool.
 func TestBadSchema(t *testing.T) {
 	for provider := range adapters {
 		for _, schema := range []string{`[]`, `true`, `{"type":`, `null`} {
@@ -202,8 +202,8 @@ func TestBadSchema(t *testing.T) {
 	}
 }
 
-// TestSchemasThatSwell: a small schema that refers to much is refused before it takes all time or all memory, and the
-// error names the tool.
+// TestSchemasThatSwell checks that a small schema that expands to a large one fails quickly, and that the error names
+// the tool.
 func TestSchemasThatSwell(t *testing.T) {
 	levels := func(root, each, ref string) string { // each of twelve definitions refers to the next one eight times
 		var defs []string
@@ -246,7 +246,7 @@ func TestSchemasThatSwell(t *testing.T) {
 	}
 }
 
-// TestNames: providers see names that they take, no two the same, and calls come back under the tools' own.
+// TestNames checks that providers get valid and unique names, and that calls map back to the tools.
 func TestNames(t *testing.T) {
 	legal := regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`)
 	rapid.Check(t, func(t *rapid.T) {

@@ -14,54 +14,56 @@ import (
 	"reeve"
 )
 
-// How adapters speak HTTP. Providers' own SDKs were tried and cost more than they do;
-// docs/internals/dependencies.md has the numbers.
+// HTTP for adapters. docs/internals/dependencies.md says why the providers' SDKs are not used.
 
-// maxLine bounds one line of a stream, which may hold a whole answer and the question again, and maxBody the body of an
-// error.
+// Limits of HTTP responses.
 const (
-	maxLine = 2 * maxAnswer
-	maxBody = 1 << 20
+	maxLine = 2 * maxAnswer // one line of a stream, which may repeat the whole answer
+	maxBody = 1 << 20       // the body of an error
 )
 
-// dialect is how a kind of provider is spoken to.
-type dialect interface {
-	address(r Request) (string, http.Header)
-	refuses(media Part) error // nil when it can be sent; a request has nothing else
-	request(r Request, ms []Message, n names) (any, error)
-	listen(ctx context.Context, res *http.Response, d *draft) (Answer, error)
+// adapter translates requests and answers for one kind of provider.
+type adapter interface {
+	// endpoint returns the URL and the headers of a request.
+	endpoint(r Request) (string, http.Header)
+	// checkMedia returns an error if the provider does not accept the media part.
+	checkMedia(media Part) error
+	// buildRequest returns the JSON body for prepared messages and mapped tool names. All media in them is accepted.
+	buildRequest(r Request, ms []Message, n toolNames) (any, error)
+	// readStream reads the response into d and returns the finished answer.
+	readStream(ctx context.Context, res *http.Response, d *draft) (Answer, error)
 }
 
-// ask has a request answered by a server that speaks a dialect.
-func (s Server) ask(ctx context.Context, in dialect, r Request, watch func(Delta)) (Answer, error) {
-	ms, err := history(r.Messages, s.Name, in.refuses)
+// roundTrip sends a request to the server through an adapter and returns the answer.
+func (s Server) roundTrip(ctx context.Context, in adapter, r Request, watch func(Delta)) (Answer, error) {
+	ms, err := prepareMessages(r.Messages, s.Name, in.checkMedia)
 	if err != nil {
 		return Answer{}, err
 	}
-	n := nameTools(r, ms)
-	body, err := in.request(r, ms, n)
+	n := mapToolNames(r, ms)
+	body, err := in.buildRequest(r, ms, n)
 	if err != nil {
 		return Answer{}, err
 	}
-	address, header := in.address(r)
+	address, header := in.endpoint(r)
 	res, err := s.post(ctx, address, header, body)
 	if err != nil {
 		return Answer{}, err
 	}
 	defer func() { _ = res.Body.Close() }()
-	return in.listen(ctx, res, newDraft(s, r, n, watch))
+	return in.readStream(ctx, res, newDraft(s, r, n, watch))
 }
 
-// post sends a JSON body. An answer with an error status is returned as it is, for the adapter to read.
+// post sends a JSON body. It returns a response with an error status to the adapter, and an error for a redirect.
 func (s Server) post(ctx context.Context, address string, h http.Header, body any) (*http.Response, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
-		return nil, reeve.Errorf(reeve.Unsupported, "the request to %s cannot be written: %v", s.Name, err)
+		return nil, reeve.Errorf(reeve.Unsupported, "cannot encode the request to %s: %v", s.Name, err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(raw))
 	if err != nil {
-		return nil, reeve.Errorf(reeve.ModelFailed, "the address of %s is wrong", s.Name).
-			Hintf("Check the server's URL.")
+		return nil, reeve.Errorf(reeve.ModelFailed, "the URL of %s is invalid", s.Name).
+			Hintf("Check the server's base_url.")
 	}
 	if h != nil {
 		req.Header = h
@@ -69,38 +71,39 @@ func (s Server) post(ctx context.Context, address string, h http.Header, body an
 	req.Header.Set("Content-Type", "application/json")
 	res, err := s.client().Do(req)
 	if err != nil {
-		return nil, s.lost(ctx, err)
+		return nil, s.connectionError(ctx, err)
 	}
 	if to, err := res.Location(); err == nil && res.StatusCode >= 300 && res.StatusCode < 400 {
 		_ = res.Body.Close()
-		return nil, s.moved(res.StatusCode, to)
+		return nil, s.redirectError(res.StatusCode, to)
 	}
 	return res, nil
 }
 
-// check says whether an answer is a stream. Otherwise it is an error, which read gives in the provider's words.
-func (s Server) check(res *http.Response, read func(body []byte) (kind, message string)) error {
+// checkStream returns an error unless the response is a stream. parse extracts the error type and the message from the
+// body of an error.
+func (s Server) checkStream(res *http.Response, parse func(body []byte) (kind, message string)) error {
 	kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
 	switch {
 	case res.StatusCode != http.StatusOK:
-		kind, message := read(wholeBody(res))
-		return s.refused(res.StatusCode, res.Header, kind, message)
+		kind, message := parse(readBody(res))
+		return s.statusError(res.StatusCode, res.Header, kind, message)
 	case kind == "application/json" || kind == "text/html":
-		return s.nonsense("it is %s and not a stream: %s", kind, wholeBody(res))
+		return s.invalidAnswer("expected a stream, got %s: %s", kind, readBody(res))
 	default:
 		return nil
 	}
 }
 
-// wholeBody reads the body of an error.
-func wholeBody(res *http.Response) []byte {
-	// what came before the connection broke is better than nothing
+// readBody reads the body of an error.
+func readBody(res *http.Response) []byte {
+	// If the connection fails, the part read so far is still useful.
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxBody))
 	return body
 }
 
-// lines gives the lines of a stream that are not empty, without their ends, for as long as the answer that is made of
-// them is not too long. What goes wrong is given as the error of the answer.
+// lines yields the non-empty lines of a stream, trimmed. It stops with an error if reading fails or the answer grows
+// too long.
 func (d *draft) lines(ctx context.Context, body io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		sc := bufio.NewScanner(body)
@@ -109,21 +112,21 @@ func (d *draft) lines(ctx context.Context, body io.Reader) iter.Seq2[[]byte, err
 			if line := bytes.TrimSpace(sc.Bytes()); len(line) > 0 && !yield(line, nil) {
 				return
 			}
-			if err := d.tooLong(); err != nil {
+			if err := d.checkSize(); err != nil {
 				yield(nil, err)
 				return
 			}
 		}
 		switch err := sc.Err(); {
 		case errors.Is(err, bufio.ErrTooLong):
-			yield(nil, d.server.nonsense("a piece of it is longer than %d MB", maxLine>>20))
+			yield(nil, d.server.invalidAnswer("a line of the stream is longer than %d MB", maxLine>>20))
 		case err != nil:
-			yield(nil, d.server.lost(ctx, err))
+			yield(nil, d.server.connectionError(ctx, err))
 		}
 	}
 }
 
-// events gives the data of server-sent events that are one line each.
+// events yields the data of server-sent events. Each event has one data line.
 func (d *draft) events(ctx context.Context, body io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for line, err := range d.lines(ctx, body) {

@@ -15,7 +15,7 @@ import (
 	"reeve/model"
 )
 
-// TestCancelInMidStream: whoever gives up gets an error that says so, at once, and no answer.
+// TestCancelInMidStream checks that a cancelled request returns Canceled at once and no answer.
 func TestCancelInMidStream(t *testing.T) {
 	for provider, adapter := range adapters {
 		t.Run(provider, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestCancelInMidStream(t *testing.T) {
 	}
 }
 
-// transport answers every request with one body.
+// transport returns the same response body for every request.
 type transport struct {
 	kind string
 	body []byte
@@ -56,7 +56,7 @@ func (s transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(strings.NewReader(string(s.body))), Request: r}, nil
 }
 
-// FuzzAnswers: whatever a provider sends, there is an answer that can be stored, or a typed error.
+// FuzzAnswers checks that any response yields a storable answer or a typed error.
 func FuzzAnswers(f *testing.F) {
 	for provider := range adapters {
 		files, err := filepath.Glob(filepath.Join("testdata", provider, "*.txtar"))

@@ -9,8 +9,8 @@ import (
 	"reeve/model"
 )
 
-// wire is an answer in a provider's wire format: its pieces, as JSON has them, and the numbers that it counts, as it
-// writes them. Without numbers it says nothing of them.
+// wire returns an answer in a provider's wire format: its text fragments and its token counts, both as JSON. Without
+// counts it reports no usage.
 func wire(provider string, pieces []string, stop, in, out string) []byte {
 	var b bytes.Buffer
 	event := func(format string, args ...any) {
@@ -60,7 +60,7 @@ func wire(provider string, pieces []string, stop, in, out string) []byte {
 	return b.Bytes()
 }
 
-// speaks is an adapter whose provider answers everything with one body.
+// speaks returns an adapter whose provider answers every request with one body.
 func speaks(provider string, body []byte) model.Model {
 	return adapters[provider].open(model.Server{Key: secret,
 		Client: &http.Client{Transport: transport{"text/event-stream", body}}})

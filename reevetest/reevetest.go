@@ -1,5 +1,8 @@
-// Package reevetest is a test kit: a real Reeve on a throwaway store, with tools of the test's own, driven through its
-// public surfaces.
+// Package reevetest starts a real Reeve server for tests, on a temporary store and with tools of the test.
+//
+// [Start] and [StartWith] serve the API without background loops. The test advances them with [Host.Settle]. [Run] also
+// runs the loops, as reeve serve does. [Host.Do], [Host.Want] and [Host.Call] send REST requests, and [Socket] is a
+// WebSocket client of a conversation. All helpers fail the test on errors.
 package reevetest
 
 import (
@@ -21,7 +24,7 @@ import (
 	"reeve/internal/store/storetest"
 )
 
-// Host is a Reeve under test.
+// Host is a Reeve server under test.
 type Host struct {
 	*host.Host
 	T      testing.TB
@@ -34,13 +37,13 @@ type Host struct {
 	stop   func()
 }
 
-// Start assembles a Reeve with these tools on a temporary SQLite store, and serves its API.
+// Start starts a server with these tools on a temporary SQLite store. It serves the API and runs no background loops.
 func Start(t testing.TB, tools ...reeve.Tool) *Host {
 	t.Helper()
 	return StartWith(t, host.Config{Dir: t.TempDir()}, tools...)
 }
 
-// StartWith is Start with settings of the test's own, such as a database or the directory of an earlier Host.
+// StartWith is like Start with a config, for example with a database or the directory of an earlier Host.
 func StartWith(t testing.TB, cfg host.Config, tools ...reeve.Tool) *Host {
 	t.Helper()
 	h := assemble(t, cfg, tools)
@@ -60,8 +63,7 @@ func StartWith(t testing.TB, cfg host.Config, tools ...reeve.Tool) *Host {
 	return h
 }
 
-// Run assembles a Reeve with these tools and lets it run as reeve serve does: it answers requests, and its loops go on
-// by themselves.
+// Run starts a server with these tools and runs its background loops, as reeve serve does.
 func Run(t testing.TB, cfg host.Config, tools ...reeve.Tool) *Host {
 	t.Helper()
 	if cfg.Dir == "" {
@@ -91,7 +93,7 @@ func Run(t testing.TB, cfg host.Config, tools ...reeve.Tool) *Host {
 	return h
 }
 
-// assemble makes the host.
+// assemble creates the host.
 func assemble(t testing.TB, cfg host.Config, tools []reeve.Tool) *Host {
 	t.Helper()
 	h := &Host{T: t, Config: cfg}
@@ -101,7 +103,7 @@ func assemble(t testing.TB, cfg host.Config, tools []reeve.Tool) *Host {
 	if cfg.Rate == 0 {
 		cfg.Rate, cfg.Burst = 1e6, 1e6
 	}
-	// a copied database spares each host its migrations
+	// Copy a migrated database, so that the host need not run the migrations.
 	if _, err := os.Stat(cfg.Dir); err == nil && cfg.Database == "" {
 		storetest.SQLiteFile(t, filepath.Join(cfg.Dir, "reeve.db"))
 	}
@@ -117,7 +119,7 @@ func assemble(t testing.TB, cfg host.Config, tools []reeve.Tool) *Host {
 	return h
 }
 
-// ownerToken reads the token that the first start left.
+// ownerToken reads the token that the first start wrote.
 func (h *Host) ownerToken() string {
 	h.T.Helper()
 	b, err := os.ReadFile(filepath.Join(h.Dir(), "owner.token"))
@@ -132,17 +134,17 @@ func (h *Host) stopOnce(stop func()) {
 	h.T.Cleanup(h.stop)
 }
 
-// Stop ends the host before the test does, so that another can be started on its directory.
+// Stop stops the host before the end of the test, so that another can start on its directory.
 func (h *Host) Stop() { h.stop() }
 
-// Reply is an answer of the API.
+// Reply is a response of the API.
 type Reply struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Decode reads the body into v.
+// Decode decodes the JSON body into v.
 func (r Reply) Decode(t testing.TB, v any) {
 	t.Helper()
 	if err := json.Unmarshal(r.Body, v); err != nil {
@@ -150,8 +152,8 @@ func (r Reply) Decode(t testing.TB, v any) {
 	}
 }
 
-// Do makes a request as the owner, in the workspace default. A body that is a string or bytes is sent as it is,
-// anything else as JSON; headers come in pairs.
+// Do sends a request as the owner in the workspace default. A body of type string or []byte is sent unchanged, any
+// other as JSON. Headers are pairs of name and value. An empty value removes the header.
 func (h *Host) Do(method, path string, body any, headers ...string) Reply {
 	h.T.Helper()
 	var r io.Reader
@@ -196,7 +198,7 @@ func (h *Host) Do(method, path string, body any, headers ...string) Reply {
 	return Reply{Status: res.StatusCode, Header: res.Header, Body: text}
 }
 
-// Want is Do that also checks the status and, unless v is nil, decodes the body.
+// Want is like Do. It also checks the status and decodes the body into v unless v is nil.
 func (h *Host) Want(status int, v any, method, path string, body any, headers ...string) Reply {
 	h.T.Helper()
 	r := h.Do(method, path, body, headers...)
@@ -209,7 +211,7 @@ func (h *Host) Want(status int, v any, method, path string, body any, headers ..
 	return r
 }
 
-// Agent makes an agent with these tools.
+// Agent creates an agent with these tools.
 func (h *Host) Agent(name string, tools ...string) reeve.Agent {
 	h.T.Helper()
 	var a reeve.Agent
@@ -220,7 +222,7 @@ func (h *Host) Agent(name string, tools ...string) reeve.Agent {
 	return a
 }
 
-// Call makes a call over REST and checks that it was let through.
+// Call calls a tool over REST and checks that the gate allowed the call.
 func (h *Host) Call(agent, tool string, args any, headers ...string) reeve.Result {
 	h.T.Helper()
 	var res reeve.Result
@@ -232,7 +234,7 @@ func (h *Host) Call(agent, tool string, args any, headers ...string) reeve.Resul
 	return res
 }
 
-// Settle takes up operations that are due until none is.
+// Settle runs due operations until none is left.
 func (h *Host) Settle(ctx context.Context) {
 	h.T.Helper()
 	for {
@@ -246,7 +248,7 @@ func (h *Host) Settle(ctx context.Context) {
 	}
 }
 
-// testWriter sends the log to the test's own.
+// testWriter writes the log to the test's log.
 type testWriter struct{ t testing.TB }
 
 func (w testWriter) Write(b []byte) (int, error) {

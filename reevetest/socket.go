@@ -13,18 +13,18 @@ import (
 	"reeve"
 )
 
-// Wait is how long a test waits for what must come.
+// Wait is the timeout for an expected frame.
 const Wait = 30 * time.Second
 
-// Socket is a client's WebSocket to a conversation.
+// Socket is a WebSocket client of a conversation.
 type Socket struct {
 	*websocket.Conn
 	T    testing.TB
-	Last int64         // the last sequence number that was seen
-	Seen []reeve.Frame // everything, in order
+	Last int64         // last sequence number received
+	Seen []reeve.Frame // all received frames, in order
 }
 
-// Talk begins a conversation with an agent.
+// Talk creates a conversation with an agent.
 func (h *Host) Talk(agent string) reeve.Conversation {
 	h.T.Helper()
 	var c reeve.Conversation
@@ -32,8 +32,8 @@ func (h *Host) Talk(agent string) reeve.Conversation {
 	return c
 }
 
-// Connect connects a client to a conversation and reads its greeting. After is where it resumes; below 0 means from now
-// on.
+// Connect connects to a conversation and reads the first frame. It resumes after a sequence number; a negative number
+// means new frames only.
 func (h *Host) Connect(conversation string, after int64) *Socket {
 	h.T.Helper()
 	url := h.URL + "/conversations/" + conversation
@@ -46,7 +46,7 @@ func (h *Host) Connect(conversation string, after int64) *Socket {
 	}
 	f := s.Next()
 	if f.Type != reeve.FrameConnected || f.ConversationID != conversation {
-		h.T.Fatalf("greeted with %+v", f)
+		h.T.Fatalf("first frame: %+v", f)
 	}
 	s.Last = max(0, after)
 	if after < 0 {
@@ -55,7 +55,7 @@ func (h *Host) Connect(conversation string, after int64) *Socket {
 	return s
 }
 
-// Dial opens a WebSocket with these headers, in pairs. When it is refused there is none.
+// Dial opens a WebSocket. Headers are pairs of name and value. It returns nil if the server refuses the connection.
 func (h *Host) Dial(url string, headers ...string) (*Socket, *http.Response) {
 	h.T.Helper()
 	o := websocket.DialOptions{HTTPClient: h.client, HTTPHeader: http.Header{}}
@@ -80,7 +80,7 @@ func (h *Host) Dial(url string, headers ...string) (*Socket, *http.Response) {
 	return &Socket{Conn: conn, T: h.T}, res
 }
 
-// Send sends a frame: text as it is, anything else as JSON.
+// Send sends a frame. A string is sent unchanged, any other value as JSON.
 func (s *Socket) Send(frame any) {
 	s.T.Helper()
 	text, ok := frame.(string)
@@ -98,13 +98,13 @@ func (s *Socket) Send(frame any) {
 	}
 }
 
-// Say says something.
+// Say sends a message.
 func (s *Socket) Say(content string) {
 	s.T.Helper()
 	s.Send(map[string]any{"type": "message", "content": content})
 }
 
-// Next reads a frame, and checks that its number is greater than those before it.
+// Next reads a frame and checks that sequence numbers increase.
 func (s *Socket) Next() reeve.Frame {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(s.T.Context(), Wait)
@@ -128,17 +128,17 @@ func (s *Socket) Next() reeve.Frame {
 	return f
 }
 
-// Until reads frames up to one that fits, and gives that one.
-func (s *Socket) Until(fits func(reeve.Frame) bool) reeve.Frame {
+// Until reads frames until one matches, and returns it.
+func (s *Socket) Until(matches func(reeve.Frame) bool) reeve.Frame {
 	s.T.Helper()
 	for {
-		if f := s.Next(); fits(f) {
+		if f := s.Next(); matches(f) {
 			return f
 		}
 	}
 }
 
-// Done reads frames up to the end of so many turns, and gives the last one's.
+// Done reads frames until n turns are complete, and returns the last frame.
 func (s *Socket) Done(turns int) reeve.Frame {
 	s.T.Helper()
 	return s.Until(func(f reeve.Frame) bool {
@@ -149,7 +149,7 @@ func (s *Socket) Done(turns int) reeve.Frame {
 	})
 }
 
-// Text joins the tokens of a turn's answer that were seen, without what was thought or discarded.
+// Text joins the received tokens of a turn's answer, without reasoning and discarded tokens.
 func (s *Socket) Text(turn string) (text string) {
 	for _, f := range s.Seen {
 		switch {
@@ -163,7 +163,7 @@ func (s *Socket) Text(turn string) (text string) {
 	return text
 }
 
-// Ended reads frames until the connection ends, and gives the code it ended with.
+// Ended reads frames until the connection ends, and returns its close code.
 func (s *Socket) Ended() websocket.StatusCode {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(s.T.Context(), Wait)

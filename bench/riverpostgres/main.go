@@ -1,4 +1,4 @@
-// Command riverpostgres is River on PostgreSQL, a peer in the benchmarks. See package peer for its options.
+// Command riverpostgres runs River on PostgreSQL, a peer of the benchmarks. Package peer describes its options.
 package main
 
 import (
@@ -24,7 +24,8 @@ type workflow struct {
 
 func (workflow) Kind() string { return "workflow" }
 
-// stepper works on a workflow as River's documentation shows: effect and checkpoint of a step in one transaction.
+// stepper works on a workflow as in River's documentation: each step writes its effect and checkpoint in one
+// transaction.
 type stepper struct {
 	river.WorkerDefaults[workflow]
 	pool  *pgxpool.Pool
@@ -66,7 +67,7 @@ type completer struct {
 	river.WorkerDefaults[empty]
 	pool    *pgxpool.Pool
 	pacer   *peer.Pacer
-	durable bool // complete the job here; otherwise River does it later, for many jobs at once
+	durable bool // complete the job here; otherwise River completes it later, in a batch
 }
 
 func (w *completer) Work(ctx context.Context, job *river.Job[empty]) error {
@@ -86,8 +87,8 @@ func main() {
 	}
 }
 
-// run gives River its best settings: a connection for each worker and some to spare, the shortest cooldown and poll
-// that it allows, and a queue that was filled beforehand, so that inserting jobs costs it nothing.
+// run runs River with its best settings: a connection for each worker and some to spare, the shortest possible cooldown
+// and poll interval, and a queue filled in advance, so that inserting jobs costs nothing.
 func run(ctx context.Context, o peer.Options) error {
 	cfg, err := pgxpool.ParseConfig(o.Database)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command riversqlite is River on SQLite, a peer in the benchmarks. See package peer for its options. It is a module
-// of its own because the newest SQLite driver to be had (0.31) builds only with River 0.31.
+// Command riversqlite runs River on SQLite, a peer of the benchmarks. Package peer describes its options. It is a
+// separate module, because the newest available SQLite driver (0.31) builds only with River 0.31.
 package main
 
 import (
@@ -26,8 +26,8 @@ type workflow struct {
 
 func (workflow) Kind() string { return "workflow" }
 
-// stepper works on a workflow: effect and checkpoint of a step in one transaction. River 0.31 has no
-// ResumableSetStepTx; JobUpdateTx runs the same statement.
+// stepper works on a workflow: each step writes its effect and checkpoint in one transaction. River 0.31 has no
+// ResumableSetStepTx. JobUpdateTx runs the same statement.
 type stepper struct {
 	river.WorkerDefaults[workflow]
 	db    *sql.DB
@@ -79,7 +79,7 @@ type completer struct {
 	river.WorkerDefaults[empty]
 	db      *sql.DB
 	pacer   *peer.Pacer
-	durable bool // complete the job here; otherwise River does it later, for many jobs at once
+	durable bool // complete the job here; otherwise River completes it later, in a batch
 }
 
 func (w *completer) Work(ctx context.Context, job *river.Job[empty]) error {
@@ -99,8 +99,8 @@ func main() {
 	}
 }
 
-// run gives River its best settings: one connection, as its documentation says, the shortest cooldown and poll that it
-// allows, and a queue that was filled beforehand.
+// run runs River with its best settings: one connection, as its documentation recommends, the shortest possible
+// cooldown and poll interval, and a queue filled in advance.
 func run(ctx context.Context, o peer.Options) error {
 	db, err := sql.Open("sqlite",
 		"file:"+o.Database+"?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"+

@@ -14,25 +14,25 @@ func Tools() []reeve.Tool {
 		reeve.MustTool(reeve.Tool{
 			ID:          "convert_temperature",
 			Name:        "Convert a temperature",
-			Description: "convert_temperature gives a temperature in another unit.",
+			Description: "convert_temperature converts a temperature between Celsius and Fahrenheit. It returns a text such as \"68.0 F\".",
 			Category:    "weather",
 			Effect:      reeve.Read,
 			TimeoutMS:   2000,
 		}, func(ctx context.Context, in struct {
-			Degrees float64 `json:"degrees" doc:"the temperature to convert"`
-			From    string  `json:"from" doc:"its unit, C or F"`
+			Degrees float64 `json:"degrees" doc:"Temperature to convert, e.g. 20"`
+			From    string  `json:"from" doc:"Unit of degrees: C or F"`
 		}) (string, error) {
 			return Convert(ctx, in.Degrees, in.From)
 		}),
 		reeve.MustTool(reeve.Tool{
 			ID:          "summarize_readings",
-			Description: "summarize_readings gives the number of readings taken at a place, the lowest and the highest.\n\nVery cold readings can be faults of the instrument, and can be left out.",
+			Description: "summarize_readings returns the number, the lowest and the highest of the readings at a place.\n\nSet ignore_below to exclude very low readings, which may be faults of the instrument.",
 			Category:    "weather",
 			Effect:      reeve.Read,
 		}, func(ctx context.Context, in struct {
 			Place       string    `json:"place"`
-			Readings    []float64 `json:"readings" doc:"temperatures in degrees Celsius"`
-			IgnoreBelow *float64  `json:"ignore_below,omitempty" doc:"leave out what is colder than this; without it everything counts"`
+			Readings    []float64 `json:"readings" doc:"Temperatures in degrees Celsius"`
+			IgnoreBelow *float64  `json:"ignore_below,omitempty" doc:"Ignore readings below this temperature. Default: use all readings"`
 		}) (Extremes, error) {
 			return SummarizeReadings(ctx, in.Place, in.Readings, in.IgnoreBelow)
 		}),

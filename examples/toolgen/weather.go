@@ -1,4 +1,4 @@
-// Package toolgen shows tools that are written as plain functions.
+// Package toolgen is an example of tools that toolgen generates from plain functions.
 package toolgen
 
 //go:generate go tool toolgen
@@ -12,10 +12,10 @@ import (
 	"reeve"
 )
 
-// Convert gives a temperature in another unit.
+// Convert converts a temperature between Celsius and Fahrenheit. It returns a text such as "68.0 F".
 //
-//   - degrees: the temperature to convert
-//   - from: its unit, C or F
+//   - degrees: Temperature to convert, e.g. 20
+//   - from: Unit of degrees: C or F
 //
 //reeve:tool id=convert_temperature name="Convert a temperature" effect=read category=weather timeout=2s
 func Convert(ctx context.Context, degrees float64, from string) (string, error) {
@@ -25,10 +25,10 @@ func Convert(ctx context.Context, degrees float64, from string) (string, error) 
 	case "F":
 		return fmt.Sprintf("%.1f C", (degrees-32)*5/9), nil
 	}
-	return "", reeve.Errorf(reeve.ToolFailed, "%q is not a unit: say C or F", from)
+	return "", reeve.Errorf(reeve.ToolFailed, "unknown unit %q; use C or F", from)
 }
 
-// Extremes is the answer of SummarizeReadings.
+// Extremes is the result of SummarizeReadings.
 type Extremes struct {
 	Place string  `json:"place"`
 	Count int     `json:"count"`
@@ -36,13 +36,13 @@ type Extremes struct {
 	High  float64 `json:"high"`
 }
 
-// SummarizeReadings gives the number of readings taken at a place, the lowest and the highest.
+// SummarizeReadings returns the number, the lowest and the highest of the readings at a place.
 //
-// Very cold readings can be faults of the instrument, and can be left out.
+// Set ignore_below to exclude very low readings, which may be faults of the instrument.
 //
-//   - readings: temperatures in degrees Celsius
-//   - ignoreBelow: leave out what is colder than this;
-//     without it everything counts
+//   - readings: Temperatures in degrees Celsius
+//   - ignoreBelow: Ignore readings below this temperature.
+//     Default: use all readings
 //
 //reeve:tool effect=read category=weather
 func SummarizeReadings(ctx context.Context, place string, readings []float64, ignoreBelow *float64) (Extremes, error) {
@@ -58,7 +58,7 @@ func SummarizeReadings(ctx context.Context, place string, readings []float64, ig
 		sum.Low, sum.High = math.Min(sum.Low, r), math.Max(sum.High, r)
 	}
 	if sum.Count == 0 {
-		return sum, reeve.Errorf(reeve.ToolFailed, "no reading counts")
+		return sum, reeve.Errorf(reeve.ToolFailed, "no readings left; add readings or lower ignore_below")
 	}
 	return sum, nil
 }

@@ -10,7 +10,7 @@ import (
 	"reeve/examples/toolgen"
 )
 
-// tool gives one of the package's tools.
+// tool returns one of the package's tools.
 func tool(t *testing.T, id string) reeve.Tool {
 	t.Helper()
 	for _, have := range toolgen.Tools() {
@@ -51,11 +51,11 @@ func TestO22_FunctionsAreCalledAsTools(t *testing.T) {
 }
 
 func TestO22_NamesCommentsAndTypesAreTheSchema(t *testing.T) {
-	// What somebody would have written as a typed handler instead.
+	// The equivalent typed handler, written by hand.
 	type args struct {
 		Place       string    `json:"place"`
-		Readings    []float64 `json:"readings" doc:"temperatures in degrees Celsius"`
-		IgnoreBelow *float64  `json:"ignore_below,omitempty" doc:"leave out what is colder than this; without it everything counts"`
+		Readings    []float64 `json:"readings" doc:"Temperatures in degrees Celsius"`
+		IgnoreBelow *float64  `json:"ignore_below,omitempty" doc:"Ignore readings below this temperature. Default: use all readings"`
 	}
 	want, err := reeve.SchemaFor[args]()
 	if err != nil {
@@ -68,10 +68,10 @@ func TestO22_NamesCommentsAndTypesAreTheSchema(t *testing.T) {
 	var schema struct{ Required []string }
 	if err := json.Unmarshal(have.Parameters, &schema); err != nil ||
 		!reflect.DeepEqual(schema.Required, []string{"place", "readings"}) {
-		t.Errorf("required are %q, %v", schema.Required, err)
+		t.Errorf("required: %q, %v", schema.Required, err)
 	}
-	const text = "summarize_readings gives the number of readings taken at a place, the lowest and the highest.\n\n" +
-		"Very cold readings can be faults of the instrument, and can be left out."
+	const text = "summarize_readings returns the number, the lowest and the highest of the readings at a place.\n\n" +
+		"Set ignore_below to exclude very low readings, which may be faults of the instrument."
 	if have.Description != text {
 		t.Errorf("described as %q", have.Description)
 	}

@@ -220,7 +220,7 @@ func (o *v1TextJoiner) join(event v1Event) string {
 	text := event.text
 	if text != "" {
 		if o.started && o.ended {
-			text = model.Gap + text
+			text = model.TextSeparator + text
 		}
 		o.started, o.ended = true, false
 	}

@@ -17,8 +17,8 @@ import (
 	"reeve/model"
 )
 
-// TestCountsThatCannotBe: an answer costs what its provider counted, if that can be true. Otherwise, and where nothing
-// is counted, an estimate stands in, whatever the provider.
+// TestCountsThatCannotBe checks that implausible and missing token counts are replaced by an estimate, for every
+// provider.
 func TestCountsThatCannotBe(t *testing.T) {
 	const most = "9223372036854775807"
 	for provider, adapter := range adapters {
@@ -57,15 +57,14 @@ func TestCountsThatCannotBe(t *testing.T) {
 				t.Fatalf("%s: %v, %d bytes", provider, err, len(a.Text()))
 			}
 			if u := a.Usage; u.Input != c.input || u.Output != c.said || u.Estimated != c.estimated ||
-				strings.Contains(log.String(), "cannot be true") != c.logged {
+				strings.Contains(log.String(), "implausible") != c.logged {
 				t.Errorf("%s, %s and %s: %+v, log %s", provider, c.in, c.out, u, &log)
 			}
 		}
 	}
 }
 
-// TestSumsOfCounts: several counts of a provider's that are one of ours do not make a sum that can be true of ones that
-// cannot.
+// TestSumsOfCounts checks that a sum with an implausible count is implausible too.
 func TestSumsOfCounts(t *testing.T) {
 	for provider, body := range map[string]string{
 		"anthropic": `data: {"type":"message_start","message":{"id":"a1","usage":{"input_tokens":9223372036854775807,"cache_read_input_tokens":9223372036854775807,"cache_creation_input_tokens":12}}}
@@ -87,7 +86,7 @@ data: {"type":"message_stop"}
 	}
 }
 
-// TestCountsOfAnotherShape: an answer does not fail by what is said of it.
+// TestCountsOfAnotherShape checks that usage of an unexpected JSON type does not fail the answer.
 func TestCountsOfAnotherShape(t *testing.T) {
 	for provider, body := range map[string]string{
 		"anthropic": `data: {"type":"message_start","message":{"id":"a1","usage":[1]}}` + "\n\n" +
@@ -107,9 +106,9 @@ func TestCountsOfAnotherShape(t *testing.T) {
 	}
 }
 
-// TestWhatWasGivenUpCosts: an answer that broke off costs what was read and heard of it, in money too, by an estimate.
-// One of which nothing was heard costs nothing.
-func TestWhatWasGivenUpCosts(t *testing.T) {
+// TestAbortedAnswersCost checks that an aborted answer is charged by an estimate, including its price. An answer
+// without any delta costs nothing.
+func TestAbortedAnswersCost(t *testing.T) {
 	prices := filepath.Join(t.TempDir(), "prices.yaml")
 	if err := os.WriteFile(prices, []byte("acme/*: {input: 1, output: 10}\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -140,8 +139,8 @@ func TestWhatWasGivenUpCosts(t *testing.T) {
 	}
 }
 
-// TestWhatMakesNoSenseCosts: an answer that its provider ends as one of no use costs what the provider counts.
-func TestWhatMakesNoSenseCosts(t *testing.T) {
+// TestInvalidAnswersCost checks that an answer that the provider ends as invalid costs what the provider counted.
+func TestInvalidAnswersCost(t *testing.T) {
 	want := model.Usage{Input: 50_000, Output: 9_000, Reasoning: 9_000}
 	for _, c := range []struct{ provider, body string }{
 		{"gemini", `{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_CALL"}],"usageMetadata":{"promptTokenCount":50000,"thoughtsTokenCount":9000}}`},
@@ -157,7 +156,7 @@ func TestWhatMakesNoSenseCosts(t *testing.T) {
 	}
 }
 
-// numbers is a model that says what it likes of its costs.
+// numbers is a model that reports the given usage.
 type numbers model.Usage
 
 func (n numbers) Answer(context.Context, model.Request, func(model.Delta)) (model.Answer, error) {
@@ -165,7 +164,7 @@ func (n numbers) Answer(context.Context, model.Request, func(model.Delta)) (mode
 		Usage: model.Usage(n)}, nil
 }
 
-// TestAbsurdMoney: neither a model's own word nor a price makes an answer cost less than nothing.
+// TestAbsurdMoney checks that no reported usage and no price makes the cost negative.
 func TestAbsurdMoney(t *testing.T) {
 	a, err := model.CountUsage(numbers{Input: 5, Output: 5, Micros: -7}, slog.New(slog.DiscardHandler)).
 		Answer(t.Context(), model.Request{Messages: ask("hi")}, nil)

@@ -8,8 +8,8 @@ import (
 	"reeve/model"
 )
 
-// TestHalvesOfCharacters: a character that a provider cuts in two is whole, in what is streamed too. A half that stays
-// alone is no character, and a NUL is none that could be kept.
+// TestHalvesOfCharacters checks that a surrogate pair split between two fragments is joined, in deltas too. An unpaired
+// surrogate and a NUL become U+FFFD.
 func TestHalvesOfCharacters(t *testing.T) {
 	for provider, adapter := range adapters {
 		for pieces, want := range map[string]string{
@@ -44,7 +44,7 @@ func TestHalvesOfCharacters(t *testing.T) {
 	}
 }
 
-// TestHalvesInThoughtsAndArguments: it is the same there.
+// TestHalvesInThoughtsAndArguments checks the same for reasoning and arguments.
 func TestHalvesInThoughtsAndArguments(t *testing.T) {
 	a, err := speaks("openai_chat", []byte(`data: {"id":"a","choices":[{"index":0,"delta":{"reasoning_content":"hm \ud83d"}}]}
 
@@ -77,8 +77,8 @@ data: {"type":"message_stop"}
 	}
 }
 
-// TestIDsThatCannotBeKept: a call whose id no database holds as text, or that nobody could have meant as an id, gets
-// another, always the same.
+// TestIDsThatCannotBeKept checks that a call id with control characters or of excessive length is replaced by a
+// deterministic one.
 func TestIDsThatCannotBeKept(t *testing.T) {
 	for id, same := range map[string]bool{`call_1`: true, `tool-7:äö`: true, `a\u0000b`: false, `a\nb`: false,
 		strings.Repeat("x", 300): false, ``: false} {

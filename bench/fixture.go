@@ -26,7 +26,7 @@ const (
 	toolName  = "step"
 )
 
-// database says where a database is: a PostgreSQL URL, or the directory that holds the SQLite file.
+// database is the location of a database: a PostgreSQL URL, or the directory of the SQLite file.
 type database struct {
 	engine string
 	dir    string
@@ -38,7 +38,7 @@ const (
 	onPostgres = "PostgreSQL"
 )
 
-// engines lists the databases to measure on. PostgreSQL is left out where scripts/postgres did not start one.
+// engines lists the database engines to measure: SQLite, and PostgreSQL if scripts/postgres started a server.
 func engines() []string {
 	if postgresServer() == "" {
 		return []string{onSQLite}
@@ -48,17 +48,17 @@ func engines() []string {
 
 func postgresServer() string { return os.Getenv("REEVE_TEST_POSTGRES") }
 
-// newDatabase makes an empty database.
+// newDatabase creates an empty database.
 func newDatabase(ctx context.Context, c config, engine, name string) database {
 	d := database{engine: engine, dir: filepath.Join(c.dir, engine+"-"+name)}
 	check(os.MkdirAll(d.dir, 0o700))
 	if engine == onPostgres {
-		d.url = freshPostgres(ctx, name)
+		d.url = createPostgres(ctx, name)
 	}
 	return d
 }
 
-func freshPostgres(ctx context.Context, name string) string {
+func createPostgres(ctx context.Context, name string) string {
 	u := must(url.Parse(postgresServer()))
 	conn := must(pgx.Connect(ctx, u.String()))
 	name = "bench_" + name
@@ -69,7 +69,8 @@ func freshPostgres(ctx context.Context, name string) string {
 	return u.String()
 }
 
-// open opens the database as the product does: SQLite with a full sync per commit, PostgreSQL as its server is set.
+// open opens the database like the product: SQLite with a full sync per commit, PostgreSQL with the settings of its
+// server.
 func (d database) open(ctx context.Context) store.Engine {
 	if d.engine == onPostgres {
 		return must(postgres.Open(ctx, postgres.Config{URL: d.url}))
@@ -77,8 +78,8 @@ func (d database) open(ctx context.Context) store.Engine {
 	return must(sqlite.Open(ctx, sqlite.Config{File: filepath.Join(d.dir, "reeve.db")}))
 }
 
-// world is a database with a gate, an agent, and the step tool.
-type world struct {
+// fixture is a database with a gate, an agent and the step tool.
+type fixture struct {
 	database
 	handle store.Engine
 	db     *store.DB
@@ -87,14 +88,14 @@ type world struct {
 	end    func() error
 }
 
-// newWorld makes a database with a workspace and an agent.
-func newWorld(ctx context.Context, c config, engine, name string) *world {
-	return newDatabase(ctx, c, engine, name).newWorld(ctx)
+// newFixture creates a database with a workspace and an agent.
+func newFixture(ctx context.Context, c config, engine, name string) *fixture {
+	return newDatabase(ctx, c, engine, name).newFixture(ctx)
 }
 
-// newWorld adds a workspace and an agent to a database.
-func (d database) newWorld(ctx context.Context) *world {
-	w := d.openWorld(ctx)
+// newFixture adds a workspace and an agent to a database.
+func (d database) newFixture(ctx context.Context) *fixture {
+	w := d.openFixture(ctx)
 	check(w.db.Update(ctx, func(tx *store.Tx) error {
 		if _, err := tx.Agents().InsertWorkspace(ctx, workspace, "Bench"); err != nil {
 			return err
@@ -107,11 +108,11 @@ func (d database) newWorld(ctx context.Context) *world {
 	return w
 }
 
-// openWorld opens a database and runs a gate on it, as a server does. The caller sets the agent.
-func (d database) openWorld(ctx context.Context) *world {
+// openFixture opens a database and runs a gate on it, like a server. The caller sets the agent.
+func (d database) openFixture(ctx context.Context) *fixture {
 	e := d.open(ctx)
 	db := must(store.Open(ctx, e, make([]byte, 32)))
-	w := &world{database: d, handle: e, db: db, gate: gate.New(gate.Config{DB: db, Log: slog.New(slog.DiscardHandler)})}
+	w := &fixture{database: d, handle: e, db: db, gate: gate.New(gate.Config{DB: db, Log: slog.New(slog.DiscardHandler)})}
 	check(w.gate.Catalogue.AddTool(stepTool()))
 	check(w.gate.Open(ctx))
 	running, stop := context.WithCancel(ctx)
@@ -121,9 +122,9 @@ func (d database) openWorld(ctx context.Context) *world {
 	return w
 }
 
-func (w *world) close() { warn(errors.Join(w.end(), w.db.Close())) }
+func (w *fixture) close() { warn(errors.Join(w.end(), w.db.Close())) }
 
-// content is what a step writes: 200 bytes.
+// content is the text that a step writes: 200 bytes.
 var content = strings.Repeat("what a step found out, ", 9)[:200]
 
 // stepArgs are the arguments of the step tool.
@@ -132,12 +133,12 @@ type stepArgs struct {
 	Content string `json:"content"`
 }
 
-// filePath cycles through 50 files per session, so that steps both add and replace.
+// filePath cycles through 50 files per session, so that steps both insert and replace.
 func filePath(i int) string { return fmt.Sprintf("/steps/%d.txt", i%50) }
 
-// stepTool is a local tool whose effect is one row, like a step of a River job.
+// stepTool returns a local tool whose effect is one row, like a step of a River job.
 func stepTool() reeve.Tool {
-	return reeve.MustTool(reeve.Tool{ID: toolName, Description: "A step of a workflow.", Effect: reeve.Local,
+	return reeve.MustTool(reeve.Tool{ID: toolName, Description: "Execute a step of a workflow.", Effect: reeve.Local,
 		TimeoutMS: 10_000},
 		func(ctx context.Context, in stepArgs) (string, error) {
 			tx, err := store.TxFrom(ctx)
@@ -149,8 +150,8 @@ func stepTool() reeve.Tool {
 		})
 }
 
-// step makes one gated call of the step tool.
-func (w *world) step(ctx context.Context, session string, i int) (reeve.Result, error) {
+// callStep makes one gated call of the step tool.
+func (w *fixture) callStep(ctx context.Context, session string, i int) (reeve.Result, error) {
 	args, err := json.Marshal(stepArgs{filePath(i), content})
 	if err != nil {
 		return reeve.Result{}, err
@@ -159,23 +160,23 @@ func (w *world) step(ctx context.Context, session string, i int) (reeve.Result, 
 		Tools: []string{toolName}, Args: args,
 		Session: session, Via: reeve.ViaGo})
 	if err == nil && (res.IsError || res.State != reeve.Committed) {
-		err = fmt.Errorf("the call came to %s: %s", res.State, res.Message)
+		err = fmt.Errorf("the call ended as %s: %s", res.State, res.Message)
 	}
 	return res, err
 }
 
-// gated is the side of n callers that make gated calls.
-func (w *world) gated(n int) side {
+// gatedCalls returns a side of n callers that make gated calls.
+func (w *fixture) gatedCalls(n int) side {
 	return callers(n, func(ctx context.Context, caller, i int) error {
-		_, err := w.step(ctx, fmt.Sprintf("gated-%d-of-%d", caller, n), i)
+		_, err := w.callStep(ctx, fmt.Sprintf("gated-%d-of-%d", caller, n), i)
 		return err
 	})
 }
 
-// bare is the side of n callers whose transactions write the rows of a gated call without the gate: the effect, and
-// a copy of a call that was really made, under new ids. Extra adds that many messages of the same size.
-func (w *world) bare(ctx context.Context, n, extra int) side {
-	res := must(w.step(ctx, "template", 0))
+// bareTransactions returns a side of n callers that write the rows of a gated call without the gate: the effect, and a
+// copy of a real call under new ids. extra is the number of additional messages of the same size.
+func (w *fixture) bareTransactions(ctx context.Context, n, extra int) side {
+	res := must(w.callStep(ctx, "template", 0))
 	var template store.Call
 	var judged store.Preconditions
 	check(w.db.View(ctx, func(s *store.Snap) error {
@@ -217,9 +218,8 @@ func (w *world) bare(ctx context.Context, n, extra int) side {
 	})
 }
 
-// multiply copies the rows of a table that satisfy a condition n times, in plain SQL, which takes a tenth of the
-// time that the store would need. Set gives columns that differ in the copies, as expressions of i, the number of
-// the copy.
+// multiply copies the rows of a table that satisfy a condition n times. It uses plain SQL, which takes a tenth of the
+// time of the store. set maps columns that differ in the copies to SQL expressions of i, the number of the copy.
 func multiply(ctx context.Context, d database, table, where string, n int, set map[string]string) {
 	e := d.open(ctx)
 	db, _, err := e.Migrator(ctx)
@@ -257,8 +257,8 @@ func multiply(ctx context.Context, d database, table, where string, n int, set m
 	}
 }
 
-// pastID is an SQL expression for the id of copy i that sorts before the ids of today. Number is an expression; series
-// keeps the ids of several copies apart.
+// pastID returns an SQL expression for an id that sorts before the ids of today. number is an SQL expression. series
+// separates the ids of several multiplied tables.
 func pastID(prefix string, series int, number string) string {
 	return fmt.Sprintf("'%s_01a00000000000%d' || CAST(10000000000 + %s AS TEXT)", prefix, series, number)
 }

@@ -13,26 +13,25 @@ import (
 	"reeve/internal/notify"
 )
 
-// A server that was met is waited for, for a while; one that never was is not.
-func TestPatiently(t *testing.T) {
+// TestPoll checks that poll waits a while for a server that has answered before, and not for one that never has.
+func TestPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := reeve.Errorf(reeve.Unavailable, "no Reeve server answers")
 		for met, looks := range map[bool]int{true: 2, false: 1} {
 			n, began := 0, reeve.Monotonic()
-			err := patiently(t.Context(), "it is not there", met, func() (bool, error) { n++; return false, gone })
+			err := poll(t.Context(), "not found", met, func() (bool, error) { n++; return false, gone })
 			if took := reeve.Since(began); reeve.CodeOf(err) != reeve.Unavailable || n < looks ||
-				met != (took >= away) || took > 2*away {
+				met != (took >= pollDowntime) || took > 2*pollDowntime {
 				t.Errorf("met %v: %v after %d looks in %s", met, err, n, took)
 			}
 		}
 	})
 }
 
-// steady is a server that tells of two frames, says that it is there every 15 seconds, and is met anew as often as it
-// is asked.
-func steady(asked *int) http.RoundTripper {
+// steady is a transport that sends two frames and then a keepalive every 15 seconds. It counts the connections.
+func steady(connections *int) http.RoundTripper {
 	return carrier(func(r *http.Request) (*http.Response, error) {
-		*asked++
+		*connections++
 		body, w := io.Pipe()
 		context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
 		go func() {
@@ -58,13 +57,13 @@ type carrier func(*http.Request) (*http.Response, error)
 
 func (f carrier) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A person who thinks for long before they answer, within a frame, is still told the rest, over the same connection; so
-// is one whose connection was lost meanwhile, over another.
+// TestFollow_APersonThinks checks that a callback may block for minutes: Follow then continues on the same connection,
+// or on a new one if the connection was lost meanwhile.
 func TestFollow_APersonThinks(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			asked := 0
-			server := steady(&asked)
+			connections := 0
+			server := steady(&connections)
 			var cut func()
 			c, err := New(Config{URL: "http://localhost:1",
 				HTTP: &http.Client{Transport: carrier(func(r *http.Request) (*http.Response, error) {
@@ -75,9 +74,9 @@ func TestFollow_APersonThinks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var told []int64
+			var seen []int64
 			err = c.Conversations().Follow(t.Context(), "conv_1", 0, func(f reeve.Frame) error {
-				if told = append(told, f.Seq); f.Seq == 2 {
+				if seen = append(seen, f.Seq); f.Seq == 2 {
 					return ErrStop
 				}
 				notify.Sleep(t.Context(), 3*time.Minute)
@@ -87,9 +86,9 @@ func TestFollow_APersonThinks(t *testing.T) {
 				}
 				return nil
 			})
-			if want := map[bool]int{false: 1, true: 2}[lost]; err != nil || fmt.Sprint(told) != "[1 2]" ||
-				asked != want {
-				t.Errorf("lost %v: told %v over %d connections, %v", lost, told, asked, err)
+			if want := map[bool]int{false: 1, true: 2}[lost]; err != nil || fmt.Sprint(seen) != "[1 2]" ||
+				connections != want {
+				t.Errorf("lost %v: got frames %v over %d connections, %v", lost, seen, connections, err)
 			}
 		})
 	}
