@@ -12,29 +12,30 @@ import (
 )
 
 // lateTools are tools whose outcome is never known, with how often they are sent.
-func lateTools(sent *counter) []reeve.Tool {
+func lateTools(sent *Counter) []reeve.Tool {
 	late := func(context.Context, *reeve.Invocation) (any, error) {
-		sent.n.Add(1)
+		sent.N.Add(1)
 		return nil, reeve.Errorf(reeve.Timeout, "late")
 	}
-	return []reeve.Tool{tool("unsafe", reeve.Unsafe, late), tool("keyed", reeve.Keyed, late)}
+	return []reeve.Tool{Tool("unsafe", reeve.Unsafe, late), Tool("keyed", reeve.Keyed, late)}
 }
 
 // What the policy forbids by now is not run again, whoever says so.
 func TestG11_NotRunAgainAgainstThePolicy(t *testing.T) {
 	t.Parallel()
-	var sent counter
-	h := reevetest.StartWith(t, quick(t), lateTools(&sent)...)
+	var sent Counter
+	h := reevetest.StartWith(t, FastConfig(t), lateTools(&sent)...)
 	for _, name := range []string{"unsafe", "keyed"} {
 		a := h.Agent("a-"+name, name)
-		op := settle(h, h.Call(a.ID, name, nil).OperationID)
-		before := sent.n.Load()
+		op := finishOperation(h, h.Call(a.ID, name, nil).OperationID)
+		before := sent.N.Load()
 		h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID,
-			object{"policy": object{"tools": object{name: "deny"}}})
-		h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/resolve", object{"resolution": "retry"})
-		if got := settle(h, op.ID); got.State != reeve.DeniedOp || got.Code != reeve.Denied || got.Message == "" ||
-			sent.n.Load() != before {
-			t.Errorf("%s: sent %d times more, %+v", name, sent.n.Load()-before, got)
+			Object{"policy": Object{"tools": Object{name: "deny"}}})
+		h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/resolve", Object{"resolution": "retry"})
+		if got := finishOperation(h, op.ID); got.State != reeve.DeniedOp || got.Code != reeve.Denied ||
+			got.Message == "" ||
+			sent.N.Load() != before {
+			t.Errorf("%s: sent %d times more, %+v", name, sent.N.Load()-before, got)
 		} else if got.Tries != op.Tries {
 			t.Errorf("%s: %d tries, and there were %d", name, got.Tries, op.Tries)
 		}
@@ -45,11 +46,11 @@ func TestG11_NotRunAgainAgainstThePolicy(t *testing.T) {
 // the next one. Tries go on counting, and there are as many of them for each time.
 func TestG11_AnAnswerIsAboutWhatWasSeen(t *testing.T) {
 	t.Parallel()
-	var sent counter
-	h := reevetest.StartWith(t, quick(t), lateTools(&sent)...)
+	var sent Counter
+	h := reevetest.StartWith(t, FastConfig(t), lateTools(&sent)...)
 	for name, tries := range map[string]int{"unsafe": 1, "keyed": 5} {
-		op := settle(h, h.Call(h.Agent("a-"+name, name).ID, name, nil).OperationID)
-		path, before := "/api/operations/"+op.ID+"/resolve", sent.n.Load()
+		op := finishOperation(h, h.Call(h.Agent("a-"+name, name).ID, name, nil).OperationID)
+		path, before := "/api/operations/"+op.ID+"/resolve", sent.N.Load()
 		if op.State != reeve.Unknown || op.Tries != tries {
 			t.Fatalf("%s: %+v", name, op)
 		}
@@ -59,7 +60,7 @@ func TestG11_AnAnswerIsAboutWhatWasSeen(t *testing.T) {
 		for range cap(codes) {
 			all.Go(func() {
 				said.Wait()
-				codes <- h.Do("POST", path, object{"resolution": "retry", "tries": tries}).Status
+				codes <- h.Do("POST", path, Object{"resolution": "retry", "tries": tries}).Status
 			})
 		}
 		said.Done()
@@ -73,19 +74,19 @@ func TestG11_AnAnswerIsAboutWhatWasSeen(t *testing.T) {
 				t.Errorf("%s: status %d", name, c)
 			}
 		}
-		got := settle(h, op.ID)
-		if got.State != reeve.Unknown || got.Tries != 2*tries || taken != 1 || sent.n.Load()-before != int64(tries) {
-			t.Errorf("%s: %d answers were taken, it was sent %d times more: %+v", name, taken, sent.n.Load()-before,
+		got := finishOperation(h, op.ID)
+		if got.State != reeve.Unknown || got.Tries != 2*tries || taken != 1 || sent.N.Load()-before != int64(tries) {
+			t.Errorf("%s: %d answers were taken, it was sent %d times more: %+v", name, taken, sent.N.Load()-before,
 				got)
 		}
 		for _, word := range []string{"retry", "skip", "happened"} {
-			r := h.Do("POST", path, object{"resolution": word, "tries": tries})
+			r := h.Do("POST", path, Object{"resolution": word, "tries": tries})
 			if r.Status != http.StatusConflict || !strings.Contains(string(r.Body), `"STALE"`) ||
 				!strings.Contains(string(r.Body), "was retried meanwhile") {
 				t.Errorf("%s, %s, of the time before: %d %s", name, word, r.Status, r.Body)
 			}
 		}
-		h.Want(http.StatusOK, nil, "POST", path, object{"resolution": "skip"}) // as it is now
+		h.Want(http.StatusOK, nil, "POST", path, Object{"resolution": "skip"}) // as it is now
 	}
 }
 
@@ -96,8 +97,8 @@ func TestO03_AnUndoThatWasDenied(t *testing.T) {
 	h := reevetest.Start(t)
 	a := h.Agent("a", "file_write", "file_read", "file_delete")
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID,
-		object{"policy": object{"tools": object{"file_delete": "ask"}}})
-	op := h.Call(a.ID, "file_write", object{"path": "/shared/x.txt", "content": "1"}).OperationID
+		Object{"policy": Object{"tools": Object{"file_delete": "ask"}}})
+	op := h.Call(a.ID, "file_write", Object{"path": "/shared/x.txt", "content": "1"}).OperationID
 	undo := func() (res reeve.Result) {
 		t.Helper()
 		h.Do("POST", "/api/operations/"+op+"/undo", nil).Decode(t, &res)
@@ -107,14 +108,14 @@ func TestO03_AnUndoThatWasDenied(t *testing.T) {
 	if again := undo(); first.State != reeve.Parked || again.OperationID != first.OperationID {
 		t.Fatalf("it waits: %+v, %+v", first, again)
 	}
-	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+first.ApprovalID+"/decision", object{"decision": "deny"})
+	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+first.ApprovalID+"/decision", Object{"decision": "deny"})
 	second := undo()
 	if second.State != reeve.Parked || second.OperationID == first.OperationID || second.Replayed {
 		t.Fatalf("asked again: %+v", second)
 	}
-	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+second.ApprovalID+"/decision", object{"decision": "deny"})
+	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+second.ApprovalID+"/decision", Object{"decision": "deny"})
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID,
-		object{"policy": object{"tools": object{"file_delete": "allow"}}})
+		Object{"policy": Object{"tools": Object{"file_delete": "allow"}}})
 	third := undo()
 	if third.State != reeve.Committed || third.Replayed {
 		t.Fatalf("allowed by now: %+v", third)
@@ -130,24 +131,24 @@ func TestG11_TriesGoOnThroughAnApproval(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"unsafe", "keyed"} {
 		t.Run(name, func(t *testing.T) {
-			var sent counter
-			h := reevetest.StartWith(t, quick(t), lateTools(&sent)...)
+			var sent Counter
+			h := reevetest.StartWith(t, FastConfig(t), lateTools(&sent)...)
 			a := h.Agent("a", name)
-			budget(h, "agent:"+a.ID, object{"limit": object{"calls": 1}, "on_exceed": "park"})
-			first := settle(h, h.Call(a.ID, name, nil).OperationID)
+			SetBudget(h, "agent:"+a.ID, Object{"limit": Object{"calls": 1}, "on_exceed": "park"})
+			first := finishOperation(h, h.Call(a.ID, name, nil).OperationID)
 			path := "/api/operations/" + first.ID + "/resolve"
-			h.Want(http.StatusOK, nil, "POST", path, object{"resolution": "retry", "tries": first.Tries})
-			if parked := settle(h, first.ID); parked.State != reeve.Parked || parked.Tries != first.Tries {
+			h.Want(http.StatusOK, nil, "POST", path, Object{"resolution": "retry", "tries": first.Tries})
+			if parked := finishOperation(h, first.ID); parked.State != reeve.Parked || parked.Tries != first.Tries {
 				t.Fatalf("%+v", parked)
 			}
-			h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox(h).Approvals[0].ID+"/decision",
-				object{"decision": "approve"})
-			second := settle(h, first.ID)
+			h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+GetInbox(h).Approvals[0].ID+"/decision",
+				Object{"decision": "approve"})
+			second := finishOperation(h, first.ID)
 			if second.State != reeve.Unknown || second.Tries != 2*first.Tries {
 				t.Fatalf("%+v, after %d tries", second, first.Tries)
 			}
-			h.Want(http.StatusConflict, nil, "POST", path, object{"resolution": "skip", "tries": first.Tries})
-			h.Want(http.StatusOK, nil, "POST", path, object{"resolution": "skip", "tries": second.Tries})
+			h.Want(http.StatusConflict, nil, "POST", path, Object{"resolution": "skip", "tries": first.Tries})
+			h.Want(http.StatusOK, nil, "POST", path, Object{"resolution": "skip", "tries": second.Tries})
 		})
 	}
 }

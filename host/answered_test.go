@@ -28,25 +28,25 @@ func TestG12_WhatWasAnsweredHasHappened(t *testing.T) {
 			fmt.Fprint(out, `{"id":"ord-17"`)
 		},
 	}
-	w := newWitness(t)
-	w.after = func(_ int, out http.ResponseWriter, r *http.Request) bool {
+	w := NewWitness(t)
+	w.After = func(_ int, out http.ResponseWriter, r *http.Request) bool {
 		answer[r.URL.Query().Get("answer")](out)
 		return true
 	}
-	h := reevetest.StartWith(t, quick(t))
+	h := reevetest.StartWith(t, FastConfig(t))
 	h.Agent("a")
 	calls := 0
 	for name := range answer {
 		for _, effect := range []reeve.Effect{reeve.Unsafe, reeve.Keyed, reeve.Verifiable} {
 			id := string(effect) + "_" + name
-			spec := object{"method": "POST", "url": w.URL + "/send?answer=" + name, "result": "/data/nope",
+			spec := Object{"method": "POST", "url": w.URL + "/send?answer=" + name, "result": "/data/nope",
 				"max_response_bytes": 1000}
 			if effect == reeve.Verifiable {
-				spec["verify"] = object{"url": w.URL + "/{operation_id}"}
+				spec["verify"] = Object{"url": w.URL + "/{operation_id}"}
 			}
-			define(h, id, effect, spec, object{"retry": object{"attempts": 3, "delay_ms": 1, "max_ms": 1},
+			DefineHTTPTool(h, id, effect, spec, Object{"retry": Object{"attempts": 3, "delay_ms": 1, "max_ms": 1},
 				"timeout_ms": 60_000})
-			h.Want(http.StatusCreated, nil, "POST", "/api/agents/a/tools", object{"tool_id": id})
+			h.Want(http.StatusCreated, nil, "POST", "/api/agents/a/tools", Object{"tool_id": id})
 			res := h.Call("a", id, nil)
 			calls++
 			if res.IsError || res.State != reeve.Committed ||
@@ -56,7 +56,7 @@ func TestG12_WhatWasAnsweredHasHappened(t *testing.T) {
 			if name != "empty" && name != "binary" && !strings.Contains(res.Content, "ord-17") {
 				t.Errorf("%s: what it said is not shown: %s", id, res.Content)
 			}
-			if op := operation(h, res.OperationID); op.State != reeve.Committed {
+			if op := GetOperation(h, res.OperationID); op.State != reeve.Committed {
 				t.Errorf("%s: %+v", id, op)
 			}
 		}
@@ -64,10 +64,10 @@ func TestG12_WhatWasAnsweredHasHappened(t *testing.T) {
 	if _, err := h.Step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if done, sent := w.total(); done != calls || sent != calls {
+	if done, sent := w.Count(); done != calls || sent != calls {
 		t.Errorf("%d calls: %d effects, %d requests", calls, done, sent)
 	}
-	if list := inbox(h).Unknown; len(list) != 0 {
+	if list := GetInbox(h).Unknown; len(list) != 0 {
 		t.Errorf("a person is asked about %+v", list)
 	}
 }

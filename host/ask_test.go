@@ -11,8 +11,8 @@ import (
 	"reeve/reevetest"
 )
 
-// finished waits for the last run of an automation to end.
-func finished(h *reevetest.Host, name string) (last reeve.AutomationRun) {
+// WaitForAutomationRun waits for the last run of an automation to end.
+func WaitForAutomationRun(h *reevetest.Host, name string) (last reeve.AutomationRun) {
 	h.T.Helper()
 	for deadline := time.Now().Add(reevetest.Wait); ; time.Sleep(10 * time.Millisecond) {
 		var list api.AutomationRunList
@@ -34,14 +34,14 @@ func TestW19_AScriptAsksAnAgent(t *testing.T) {
 	t.Parallel()
 	d := newDeeds()
 	cfg := host.Config{Dir: t.TempDir()}
-	cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t, `- {when: {system: I am writer, said: rain}, text: "It pours."}
+	cfg.Models.Default, cfg.Models.Script = "rehearsal", WriteScript(t, `- {when: {system: I am writer, said: rain}, text: "It pours."}
 - {when: {system: I am writer, said: fog}, text: '{"line": "Grey."}'}
 - {when: {system: I am broken}, fail: {status: 400, message: broken}}
 `)
 	h := reevetest.Run(t, cfg, d.tools()...)
-	persona(h, "writer", nil)
-	persona(h, "broken", nil)
-	h.Want(http.StatusCreated, nil, "POST", "/api/automations", call{"name": "poet", "tools": []string{"delegate", "mail_send"}, "source": `
+	NewPersona(h, "writer", nil)
+	NewPersona(h, "broken", nil)
+	h.Want(http.StatusCreated, nil, "POST", "/api/automations", Call{"name": "poet", "tools": []string{"delegate", "mail_send"}, "source": `
 const failed = {};
 for (const id of ['rain', 'fog']) {
   await Items.withItem(id, id, async (ctx) => {
@@ -62,8 +62,8 @@ await Items.withItem('wrong', 'wrong', async (ctx) => {
   }
 });
 JSON.stringify(failed)`})
-	h.Want(http.StatusCreated, nil, "POST", "/api/automations/poet/runs", call{})
-	run := finished(h, "poet")
+	h.Want(http.StatusCreated, nil, "POST", "/api/automations/poet/runs", Call{})
+	run := WaitForAutomationRun(h, "poet")
 	if run.Run.State != reeve.RunCompleted ||
 		run.Run.Output != `{"nobody":"NOT_FOUND","broken":"MODEL_FAILED","poet":"UNSUPPORTED"}` {
 		t.Errorf("%s: %s %s", run.Run.State, run.Run.Output, run.Run.Message)
@@ -71,25 +71,25 @@ JSON.stringify(failed)`})
 	if got := d.String(); got != "map[both: It pours.Grey.:1 fog: Grey.:1 rain: It pours.:1]" {
 		t.Errorf("done: %s", got)
 	}
-	if n := len(children(h, run.Run.ID)); n != 5 {
+	if n := len(ListChildren(h, run.Run.ID)); n != 5 {
 		t.Errorf("it asked %d times", n)
 	}
-	h.Want(http.StatusCreated, nil, "POST", "/api/automations/poet/runs", call{})
-	if again := finished(h, "poet"); len(children(h, again.Run.ID)) != 0 && again.Run.ID != run.Run.ID {
-		t.Errorf("run again, it asked %d times", len(children(h, again.Run.ID)))
+	h.Want(http.StatusCreated, nil, "POST", "/api/automations/poet/runs", Call{})
+	if again := WaitForAutomationRun(h, "poet"); len(ListChildren(h, again.Run.ID)) != 0 && again.Run.ID != run.Run.ID {
+		t.Errorf("run again, it asked %d times", len(ListChildren(h, again.Run.ID)))
 	}
 }
 
 // TestW19_OnlyInsideAnItem: to ask an agent changes something, and so belongs into an item.
 func TestW19_OnlyInsideAnItem(t *testing.T) {
 	t.Parallel()
-	h := talkerIn(t, t.TempDir(), "- {text: hi}\n")
-	persona(h, "writer", nil)
-	h.Want(http.StatusCreated, nil, "POST", "/api/automations", call{"name": "poet", "tools": []string{"delegate"},
+	h := RunScriptedIn(t, t.TempDir(), "- {text: hi}\n")
+	NewPersona(h, "writer", nil)
+	h.Want(http.StatusCreated, nil, "POST", "/api/automations", Call{"name": "poet", "tools": []string{"delegate"},
 		"source": `await Agents.delegate({ agent: 'writer', input: 'hello' })`})
-	h.Want(http.StatusCreated, nil, "POST", "/api/automations/poet/runs", call{})
-	if run := finished(h, "poet"); run.Run.State != reeve.RunFailed || run.Run.Code != reeve.Conflict ||
-		len(children(h, run.Run.ID)) != 0 {
+	h.Want(http.StatusCreated, nil, "POST", "/api/automations/poet/runs", Call{})
+	if run := WaitForAutomationRun(h, "poet"); run.Run.State != reeve.RunFailed || run.Run.Code != reeve.Conflict ||
+		len(ListChildren(h, run.Run.ID)) != 0 {
 		t.Errorf("%+v", run.Run)
 	}
 }

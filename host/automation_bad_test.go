@@ -15,7 +15,7 @@ import (
 // error at the script's own line, the ledger says what happened, and the server is fine.
 func TestK22_BadScripts(t *testing.T) {
 	d := newDeeds()
-	cfg := quick(t)
+	cfg := FastConfig(t)
 	// enough for each on a busy machine; the endless ones take all of it
 	cfg.ScriptTime = host.Duration(10 * time.Second)
 	h := reevetest.StartWith(t, cfg, d.tools()...)
@@ -71,10 +71,10 @@ func TestK22_BadScripts(t *testing.T) {
 			[]string{"script.js:4:", "as meant"}, reeve.ItemFailed, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &auto{Host: h, t: t, name: "bad"}
-			version := a.save(c.source, false)
+			a := &Automation{Host: h, T: t, Name: "bad"}
+			version := a.SaveVersion(c.source, false)
 			id := strings.ReplaceAll(name, " ", "-")
-			r := a.start(call{"version": version, "input": id})
+			r := a.StartRun(Call{"version": version, "input": id})
 			if r.Run.State != reeve.RunFailed || r.Run.Code != c.code || r.Script.Class != reeve.LogicFailure &&
 				r.Script.Class != reeve.NetworkFailure {
 				t.Errorf("the run is %s, %s, %s: %s", r.Run.State, r.Run.Code, r.Script.Class, r.Run.Message)
@@ -87,7 +87,7 @@ func TestK22_BadScripts(t *testing.T) {
 			if strings.Contains(r.Script.Log, "went on") {
 				t.Error("the script caught it")
 			}
-			switch l := a.items("item=" + id); {
+			switch l := a.ListItems("item=" + id); {
 			case c.item == "" && l.Total != 0, c.item != "" && (l.Total != 1 || l.Items[0].State != c.item):
 				t.Errorf("the ledger has %+v, want %q", l.Items, c.item)
 			}
@@ -98,24 +98,25 @@ func TestK22_BadScripts(t *testing.T) {
 	}
 	// A script that cannot be read is refused when it is saved, at its line, and is no version.
 	for _, language := range []string{"js", "ts"} {
-		r := h.Want(400, nil, "POST", a.at("/versions"), call{"source": "1;\nconst a = ;\n", "language": language})
+		r := h.Want(400, nil, "POST", a.Path("/versions"), Call{"source": "1;\nconst a = ;\n", "language": language})
 		if !strings.Contains(string(r.Body), "script."+language+":2:") ||
 			!strings.Contains(string(r.Body), `"/source"`) {
 			t.Errorf("a syntax error in %s: %s", language, r.Body)
 		}
 	}
-	a.save(`await Items.withItem('after', 'After', async () => { await Mail.send({ to: 'after' }) }); 'fine'`, false)
-	equal(t, a.completes().Run.Output, "fine", "after all that")
+	a.SaveVersion(`await Items.withItem('after', 'After', async () => { await Mail.send({ to: 'after' }) }); 'fine'`,
+		false)
+	Equal(t, a.MustComplete().Run.Output, "fine", "after all that")
 }
 
 func TestBadInput_AnAgentIsNotTurnedIntoAnAutomation(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {text: Hello.}\n")
+	h := RunScripted(t, "- {text: Hello.}\n")
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-		object{"name": "coach", "config": object{"instructions": "You coach."}})
-	over(h, speak(h, h.Talk("bot").ID, "hi").ID)
+		Object{"name": "coach", "config": Object{"instructions": "You coach."}})
+	WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "hi").ID)
 	for _, name := range []string{"coach", "bot"} { // one was told what to do, the other has run
-		h.Want(http.StatusConflict, nil, "POST", "/api/automations", object{"name": name, "source": "1"})
+		h.Want(http.StatusConflict, nil, "POST", "/api/automations", Object{"name": name, "source": "1"})
 		h.Want(http.StatusNotFound, nil, "GET", "/api/automations/"+name, nil)
 	}
 }
@@ -124,12 +125,12 @@ func TestBadInput_AnAgentIsNotTurnedIntoAnAutomation(t *testing.T) {
 func TestL08_AScriptThatSaysWhatCannotBeKept(t *testing.T) {
 	t.Parallel()
 	a, _ := automate(t, `1`)
-	a.save(`'a\u0000b'`, false)
-	if out := a.completes().Run.Output; !strings.Contains(out, "a\uFFFDb") && !strings.Contains(out, `a\u0000b`) {
+	a.SaveVersion(`'a\u0000b'`, false)
+	if out := a.MustComplete().Run.Output; !strings.Contains(out, "a\uFFFDb") && !strings.Contains(out, `a\u0000b`) {
 		t.Errorf("it came to %q", out)
 	}
-	a.save(`throw new Error('a\u0000b')`, false)
-	a.fails(reeve.LogicFailure, "a\uFFFDb")
+	a.SaveVersion(`throw new Error('a\u0000b')`, false)
+	a.MustFail(reeve.LogicFailure, "a\uFFFDb")
 }
 
 // What is no number of items is refused, in the same words whatever it is: NaN and Infinity, which JSON does not have,
@@ -137,20 +138,20 @@ func TestL08_AScriptThatSaysWhatCannotBeKept(t *testing.T) {
 func TestK13_TotalsThatAreNone(t *testing.T) {
 	t.Parallel()
 	a, _ := automate(t, `Items.total(0)`)
-	a.completes()
+	a.MustComplete()
 	for _, n := range []string{"NaN", "Infinity", "-Infinity", "null", "undefined", "", "-1", "1.5", "1e300", "2 ** 53",
 		"'3'"} {
-		a.save("Items.total("+n+")", false)
-		if r := a.start(call{}); r.Run.State != reeve.RunFailed ||
+		a.SaveVersion("Items.total("+n+")", false)
+		if r := a.StartRun(Call{}); r.Run.State != reeve.RunFailed ||
 			!strings.Contains(r.Run.Message, "Items.total requires the number of items") {
 			t.Errorf("%s: %s %s", n, r.Run.State, r.Run.Message)
 		}
 	}
-	a.save("Items.total(2 ** 53 - 1)", false)
-	a.completes()
+	a.SaveVersion("Items.total(2 ** 53 - 1)", false)
+	a.MustComplete()
 	for _, n := range []string{"10n", "10n ** 30n"} {
-		a.save("Items.total("+n+")", false)
-		if r := a.start(call{}); r.Run.State != reeve.RunFailed ||
+		a.SaveVersion("Items.total("+n+")", false)
+		if r := a.StartRun(Call{}); r.Run.State != reeve.RunFailed ||
 			!strings.Contains(r.Run.Message, "was given a BigInt") || !strings.Contains(r.Run.Message, "Number(n)") {
 			t.Errorf("%s: %s %s", n, r.Run.State, r.Run.Message)
 		}

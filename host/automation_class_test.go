@@ -24,9 +24,9 @@ for (const id of ['a', 'b']) await Items.withItem(id, 'Letter ' + id, async (ctx
 
 // midScript runs twoLetters until the first request has had its effect but not its answer, and gives the world as a
 // crash would leave it then.
-func midScript(t *testing.T, w *witness, effect reeve.Effect, spec map[string]any) *auto {
+func midScript(t *testing.T, w *Witness, effect reeve.Effect, spec map[string]any) *Automation {
 	t.Helper()
-	h := reevetest.StartWith(t, quick(t))
+	h := reevetest.StartWith(t, FastConfig(t))
 	s := map[string]any{"method": "POST", "url": w.URL + "/send"}
 	for k, v := range spec {
 		s[k] = v
@@ -35,12 +35,12 @@ func midScript(t *testing.T, w *witness, effect reeve.Effect, spec map[string]an
 	if effect == reeve.Verifiable {
 		limit = 3_000 // for so long nothing is sent again
 	}
-	define(h, "send", effect, s, map[string]any{"timeout_ms": limit})
-	a := &auto{Host: h, t: t, name: "letters"}
-	h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "source": twoLetters, "tools": []string{"send"}})
-	h.Want(201, nil, "POST", a.at("/runs"), call{})
+	DefineHTTPTool(h, "send", effect, s, map[string]any{"timeout_ms": limit})
+	a := &Automation{Host: h, T: t, Name: "letters"}
+	h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "source": twoLetters, "tools": []string{"send"}})
+	h.Want(201, nil, "POST", a.Path("/runs"), Call{})
 	release := make(chan struct{})
-	w.after = func(n int, _ http.ResponseWriter, r *http.Request) bool {
+	w.After = func(n int, _ http.ResponseWriter, r *http.Request) bool {
 		if n == 1 {
 			select {
 			case <-release:
@@ -53,75 +53,76 @@ func midScript(t *testing.T, w *witness, effect reeve.Effect, spec map[string]an
 	var wg sync.WaitGroup
 	wg.Go(func() { _, _ = h.Step(ctx) })
 	t.Cleanup(func() { close(release); wg.Wait() })
-	<-w.reached
-	next := &auto{Host: crashed(h), t: t, name: a.name}
+	<-w.Reached
+	next := &Automation{Host: RestartAfterCrash(h), T: t, Name: a.Name}
 	stop() // the crashed host starts nothing more, even once its request has timed out
-	equal(t, spoken(len(operations(next.Host)), operations(next.Host)[0].State, next.state("a")),
+	Equal(t, JoinValues(len(ListOperations(next.Host)), ListOperations(next.Host)[0].State, next.ItemState("a")),
 		"1 dispatched processing", "what the crash left")
 	return next
 }
 
-// ends lets everything go on until the run has ended, or waits.
-func (a *auto) ends(want reeve.RunState) {
-	a.t.Helper()
-	eventually(a.t, "the run to be "+string(want), func() bool {
-		if _, err := a.Step(a.t.Context()); err != nil {
-			a.t.Fatal(err)
+// WaitForRun lets everything go on until the run has ended, or waits.
+func (a *Automation) WaitForRun(want reeve.RunState) {
+	a.T.Helper()
+	Eventually(a.T, "the run to be "+string(want), func() bool {
+		if _, err := a.Step(a.T.Context()); err != nil {
+			a.T.Fatal(err)
 		}
-		runs := listRuns(a)
+		runs := ListAutomationRuns(a)
 		return len(runs) > 0 && runs[0].Run.State == want
 	})
 }
 
 func TestG09_KeyedInAScript(t *testing.T) {
 	t.Parallel()
-	w := newWitness(t)
+	w := NewWitness(t)
 	a := midScript(t, w, reeve.Keyed, nil)
-	a.ends(reeve.RunCompleted)
-	effects, requests := w.total()
-	equal(t, spoken(effects, requests, w.seen[0] == w.seen[1], a.state("a"), a.state("b")), "2 3 true done done",
+	a.WaitForRun(reeve.RunCompleted)
+	effects, requests := w.Count()
+	Equal(t, JoinValues(effects, requests, w.Keys()[0] == w.Keys()[1], a.ItemState("a"), a.ItemState("b")),
+		"2 3 true done done",
 		"sent again with the same key")
 }
 
 func TestG10_VerifiableInAScript(t *testing.T) {
 	t.Parallel()
 	t.Run("applied", func(t *testing.T) {
-		w := newWitness(t)
-		a := midScript(t, w, reeve.Verifiable, verifySpec(w, nil))
-		a.ends(reeve.RunCompleted)
-		effects, requests := w.total()
-		equal(t, spoken(effects, requests, a.state("a"), a.state("b")), "2 2 done done", "the look-up decides")
+		w := NewWitness(t)
+		a := midScript(t, w, reeve.Verifiable, VerifySpec(w, nil))
+		a.WaitForRun(reeve.RunCompleted)
+		effects, requests := w.Count()
+		Equal(t, JoinValues(effects, requests, a.ItemState("a"), a.ItemState("b")), "2 2 done done",
+			"the look-up decides")
 	})
 	t.Run("not applied", func(t *testing.T) {
-		w := newWitness(t)
-		a := midScript(t, w, reeve.Verifiable, verifySpec(w, nil))
-		w.mu.Lock()
-		clear(w.effects) // the far side lost it
-		first := w.seen[0]
-		w.mu.Unlock()
-		a.ends(reeve.RunCompleted)
-		effects, _ := w.total()
-		equal(t, spoken(effects, w.seenWith(first), a.state("a"), a.state("b")), "2 2 done done", "it is sent again")
+		w := NewWitness(t)
+		a := midScript(t, w, reeve.Verifiable, VerifySpec(w, nil))
+		w.Forget() // the far side lost it
+		first := w.Keys()[0]
+		a.WaitForRun(reeve.RunCompleted)
+		effects, _ := w.Count()
+		Equal(t, JoinValues(effects, w.CountRequests(first), a.ItemState("a"), a.ItemState("b")), "2 2 done done",
+			"it is sent again")
 	})
 	t.Run("cannot tell", func(t *testing.T) {
-		w := newWitness(t)
+		w := NewWitness(t)
 		a := midScript(t, w, reeve.Verifiable,
-			verifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}}))
-		eventually(t, "the operation is unknown", func() bool {
+			VerifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}}))
+		Eventually(t, "the operation is unknown", func() bool {
 			if _, err := a.Step(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			return len(inbox(a.Host).Unknown) == 1
+			return len(GetInbox(a.Host).Unknown) == 1
 		})
-		a.ends(reeve.RunParked)
-		_, requests := w.total()
-		equal(t, spoken(requests, a.state("a"), a.items("").Total), "1 processing 1",
+		a.WaitForRun(reeve.RunParked)
+		_, requests := w.Count()
+		Equal(t, JoinValues(requests, a.ItemState("a"), a.ListItems("").Total), "1 processing 1",
 			"nothing is sent again, and the run waits for a person")
-		a.Want(200, nil, "POST", "/api/operations/"+inbox(a.Host).Unknown[0].ID+"/resolve",
-			call{"resolution": "happened"})
-		a.ends(reeve.RunCompleted)
-		_, requests = w.total()
-		equal(t, spoken(requests, a.state("a"), a.state("b")), "2 done done", "then it goes on")
+		a.Want(200, nil, "POST", "/api/operations/"+GetInbox(a.Host).Unknown[0].ID+"/resolve",
+			Call{"resolution": "happened"})
+		a.WaitForRun(reeve.RunCompleted)
+		_, requests = w.Count()
+		Equal(t, JoinValues(requests, a.ItemState("a"), a.ItemState("b")), "2 done done", "then it goes on")
 	})
 }
 
@@ -130,17 +131,17 @@ func TestG11_UnsafeInAScript(t *testing.T) {
 	for choice, want := range map[string]string{"happened": "2 done done", "retry": "3 done done",
 		"skip": "2 done done"} {
 		t.Run(choice, func(t *testing.T) {
-			w := newWitness(t)
+			w := NewWitness(t)
 			a := midScript(t, w, reeve.Unsafe, nil)
-			a.ends(reeve.RunParked)
-			_, requests := w.total()
-			equal(t, spoken(requests, len(inbox(a.Host).Unknown), a.state("a")), "1 1 processing",
+			a.WaitForRun(reeve.RunParked)
+			_, requests := w.Count()
+			Equal(t, JoinValues(requests, len(GetInbox(a.Host).Unknown), a.ItemState("a")), "1 1 processing",
 				"nothing is sent again, and the run waits for a person")
-			a.Want(200, nil, "POST", "/api/operations/"+inbox(a.Host).Unknown[0].ID+"/resolve",
-				call{"resolution": choice})
-			a.ends(reeve.RunCompleted)
-			_, requests = w.total()
-			equal(t, spoken(requests, a.state("a"), a.state("b")), want, "as the person said")
+			a.Want(200, nil, "POST", "/api/operations/"+GetInbox(a.Host).Unknown[0].ID+"/resolve",
+				Call{"resolution": choice})
+			a.WaitForRun(reeve.RunCompleted)
+			_, requests = w.Count()
+			Equal(t, JoinValues(requests, a.ItemState("a"), a.ItemState("b")), want, "as the person said")
 		})
 	}
 }
@@ -151,36 +152,37 @@ func TestG12_LostInAScript(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Unsafe} {
 		t.Run(string(effect), func(t *testing.T) {
-			w := newWitness(t)
-			w.after = func(_ int, out http.ResponseWriter, _ *http.Request) bool { drop(out); return true }
-			cfg := quick(t)
+			w := NewWitness(t)
+			w.After = func(_ int, out http.ResponseWriter, _ *http.Request) bool { CloseConnection(out); return true }
+			cfg := FastConfig(t)
 			cfg.RetryTries = 2
 			h := reevetest.StartWith(t, cfg)
-			define(h, "send", effect, map[string]any{"method": "POST", "url": w.URL + "/send"}, nil)
-			a := &auto{Host: h, t: t, name: "letters"}
-			h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "source": twoLetters,
+			DefineHTTPTool(h, "send", effect, map[string]any{"method": "POST", "url": w.URL + "/send"}, nil)
+			a := &Automation{Host: h, T: t, Name: "letters"}
+			h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "source": twoLetters,
 				"tools": []string{"send"}})
-			h.Want(201, nil, "POST", a.at("/runs"), call{})
-			eventually(t, "the operation is unknown", func() bool {
+			h.Want(201, nil, "POST", a.Path("/runs"), Call{})
+			Eventually(t, "the operation is unknown", func() bool {
 				if _, err := h.Step(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				return len(inbox(h).Unknown) == 1
+				return len(GetInbox(h).Unknown) == 1
 			})
-			a.ends(reeve.RunParked)
-			effects, _ := w.total()
-			equal(t, spoken(effects, a.state("a"), a.items("").Total, listRuns(a)[0].Script.Log, a.get().
-				Failure == nil), "1 processing 1  true", "it may have happened")
+			a.WaitForRun(reeve.RunParked)
+			effects, _ := w.Count()
+			Equal(t, JoinValues(effects, a.ItemState("a"), a.ListItems("").Total, ListAutomationRuns(a)[0].Script.Log,
+				a.Get().
+					Failure == nil), "1 processing 1  true", "it may have happened")
 		})
 	}
 	t.Run("what never left is failed", func(t *testing.T) {
-		h := reevetest.StartWith(t, quick(t))
-		define(h, "send", reeve.Unsafe, map[string]any{"method": "POST", "url": closedPort + "/"}, nil)
-		a := &auto{Host: h, t: t, name: "letters"}
-		h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "source": twoLetters,
+		h := reevetest.StartWith(t, FastConfig(t))
+		DefineHTTPTool(h, "send", reeve.Unsafe, map[string]any{"method": "POST", "url": ClosedPort + "/"}, nil)
+		a := &Automation{Host: h, T: t, Name: "letters"}
+		h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "source": twoLetters,
 			"tools": []string{"send"}})
-		a.fails(reeve.NetworkFailure)
-		equal(t, spoken(a.state("a"), len(inbox(h).Unknown)), "failed 0", "and is tried again by itself")
+		a.MustFail(reeve.NetworkFailure)
+		Equal(t, JoinValues(a.ItemState("a"), len(GetInbox(h).Unknown)), "failed 0", "and is tried again by itself")
 	})
 }
 
@@ -189,28 +191,30 @@ func TestG12_LostInAScript(t *testing.T) {
 // nothing is done.
 func TestG13_TheSameInAScript(t *testing.T) {
 	t.Parallel()
-	w := newWitness(t)
-	h := reevetest.StartWith(t, quick(t))
-	define(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL + "/send"},
+	w := NewWitness(t)
+	h := reevetest.StartWith(t, FastConfig(t))
+	DefineHTTPTool(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL + "/send"},
 		map[string]any{"identity": []string{"to"}})
-	a := &auto{Host: h, t: t, name: "letters"}
+	a := &Automation{Host: h, T: t, Name: "letters"}
 	item := func(args string) string {
 		return `await Items.withItem('a', 'A', async () => { const r = await General.send(` + args +
 			`); Console.log(r); if (input !== 'well') throw new Error('later') })`
 	}
 	h.Want(201, nil, "POST", "/api/automations",
-		call{"name": a.name, "source": item(`{ to: 'x', at: { n: 1, m: [2] } }`), "tools": []string{"send"}})
-	a.fails(reeve.LogicFailure, "later")
-	ops := len(operations(h))
-	a.save(item(`{ at: { m: [2.0], n: 1.0 }, to: 'x' }`), true)
-	a.fails(reeve.LogicFailure, "later")
-	effects, requests := w.total()
-	equal(t, spoken(effects, requests, len(operations(h))-ops, listRuns(a)[0].Script.Log), "1 1 0 done",
+		Call{"name": a.Name, "source": item(`{ to: 'x', at: { n: 1, m: [2] } }`), "tools": []string{"send"}})
+	a.MustFail(reeve.LogicFailure, "later")
+	ops := len(ListOperations(h))
+	a.SaveVersion(item(`{ at: { m: [2.0], n: 1.0 }, to: 'x' }`), true)
+	a.MustFail(reeve.LogicFailure, "later")
+	effects, requests := w.Count()
+	Equal(t, JoinValues(effects, requests, len(ListOperations(h))-ops, ListAutomationRuns(a)[0].Script.Log),
+		"1 1 0 done",
 		"the stored result")
-	a.save(item(`{ to: 'x', at: 'another' }`), true)
-	r := a.run()
-	effects, requests = w.total()
-	equal(t, spoken(r.Run.State, r.Run.Code, effects, requests, a.state("a")), "failed CONFLICT 1 1 needs_attention",
+	a.SaveVersion(item(`{ to: 'x', at: 'another' }`), true)
+	r := a.RunOnce()
+	effects, requests = w.Count()
+	Equal(t, JoinValues(r.Run.State, r.Run.Code, effects, requests, a.ItemState("a")),
+		"failed CONFLICT 1 1 needs_attention",
 		"the same thing with other content")
 }
 
@@ -224,7 +228,7 @@ func TestK26_AMissedScheduleIsOneCatchUp(t *testing.T) {
 	a := newAuto(t, h, "mailer",
 		`await Items.withItem('for ' + input, 'I', async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: 'you' }) })`)
 	var s api.Schedule
-	h.Want(201, &s, "POST", "/api/schedules", call{"agent": "mailer", "name": "hourly", "goal": "hour",
+	h.Want(201, &s, "POST", "/api/schedules", Call{"agent": "mailer", "name": "hourly", "goal": "hour",
 		"cadence_type": "cron", "cadence_value": "0 * * * *"})
 	h.Stop()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(cfg.Dir, "reeve.db"))
@@ -240,11 +244,11 @@ func TestK26_AMissedScheduleIsOneCatchUp(t *testing.T) {
 	}
 	a.Host = reevetest.StartWith(t, cfg, d.tools()...)
 	a.Settle(t.Context())
-	runs := listRuns(a)
-	equal(t, spoken(len(runs), runs[0].Run.Reason, runs[0].Run.State, d), "1 recovery_catchup completed map[you:1]",
+	runs := ListAutomationRuns(a)
+	Equal(t, JoinValues(len(runs), runs[0].Run.Reason, runs[0].Run.State, d), "1 recovery_catchup completed map[you:1]",
 		"one run for all that was missed")
 	a.Want(200, &s, "GET", "/api/schedules/"+s.ID, nil)
-	equal(t, spoken(s.Missed >= 70, s.State, s.NextAt.After(reeve.Now())), "true active true", "the schedule")
+	Equal(t, JoinValues(s.Missed >= 70, s.State, s.NextAt.After(reeve.Now())), "true active true", "the schedule")
 	a.Settle(t.Context())
-	equal(t, len(listRuns(a)), 1, "runs")
+	Equal(t, len(ListAutomationRuns(a)), 1, "runs")
 }

@@ -26,7 +26,7 @@ type shelf struct {
 func (s *shelf) tool() reeve.Tool {
 	type in struct{ Key, Value string }
 	read := func(inv *reeve.Invocation) (v in) { _ = json.Unmarshal(inv.Args, &v); return v }
-	t := tool("shelf_put", reeve.Keyed, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+	t := Tool("shelf_put", reeve.Keyed, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		v := read(inv)
 		s.deeds.mu.Lock()
 		s.held[v.Key] = v.Value
@@ -48,52 +48,53 @@ func TestK28_PlanAndApply(t *testing.T) {
 	t.Parallel()
 	d := newDeeds()
 	s := &shelf{d, map[string]string{"a": "old"}}
-	h := reevetest.StartWith(t, quick(t), append(d.tools(), s.tool())...)
-	a := &auto{Host: h, t: t, name: "planner"}
-	h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "tools": append([]string{"shelf_put"}, mailTools...), "source": `
+	h := reevetest.StartWith(t, FastConfig(t), append(d.tools(), s.tool())...)
+	a := &Automation{Host: h, T: t, Name: "planner"}
+	h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "tools": append([]string{"shelf_put"}, mailTools...), "source": `
 		Items.total(3);
 		for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Shelf ' + id, async (ctx) => {
 		  if (ctx.item.isDone) return;
 		  await Shelf.put({ key: id, value: 'new' });
 		  await Mail.send({ to: id, text: '!' });
 		})`})
-	r := a.start(call{"type": "dry"})
-	equal(t, spoken(r.Run.State, r.Script.Progress.Planned, d, a.items("").Total), "completed 6 map[] 0",
+	r := a.StartRun(Call{"type": "dry"})
+	Equal(t, JoinValues(r.Run.State, r.Script.Progress.Planned, d, a.ListItems("").Total), "completed 6 map[] 0",
 		"a dry run changes nothing")
 	var plan api.Plan
 	h.Want(200, &plan, "GET", "/api/plans/"+r.Run.ID, nil)
 	first := plan.Calls[0]
-	equal(t, spoken(len(plan.Calls), first.ItemID, first.Title, first.Tool, strings.ReplaceAll(first.Preview, "\n",
+	Equal(t, JoinValues(len(plan.Calls), first.ItemID, first.Title, first.Tool, strings.ReplaceAll(first.Preview, "\n",
 		"/"), first.Base), "6 a Shelf a shelf_put - old/+ new was:old", "the plan")
-	equal(t, spoken(plan.Calls[1].Tool, plan.Calls[1].Args), `mail_send {"to":"a","text":"!"}`,
+	Equal(t, JoinValues(plan.Calls[1].Tool, plan.Calls[1].Args), `mail_send {"to":"a","text":"!"}`,
 		"a call that cannot be previewed")
 
 	s.held["b"] = "changed since"
 	var asked reeve.AutomationRun
 	h.Want(201, &asked, "POST", "/api/plans/"+r.Run.ID+"/apply", nil)
-	r2 := a.served(asked)
-	equal(t, spoken(r2.Run.State, r2.Script.Type, d), "failed apply map[a:1 a!:1 c:1 c!:1]",
+	r2 := a.ServeRun(asked)
+	Equal(t, JoinValues(r2.Run.State, r2.Script.Type, d), "failed apply map[a:1 a!:1 c:1 c!:1]",
 		"what is as it was is done")
-	equal(t, spoken(a.state("a"), a.state("b"), a.state("c"), a.item("b").Code), "done failed done STALE", "items")
-	equal(t, asked.Again, false, "it was applied before")
-	for _, who := range [][]string{nil, as(h, "bob", "owner")} { // whoever asks
+	Equal(t, JoinValues(a.ItemState("a"), a.ItemState("b"), a.ItemState("c"), a.GetItem("b").Code),
+		"done failed done STALE", "items")
+	Equal(t, asked.Again, false, "it was applied before")
+	for _, who := range [][]string{nil, NewTokenFor(h, "bob", "owner")} { // whoever asks
 		var again reeve.AutomationRun
 		h.Want(201, &again, "POST", "/api/plans/"+r.Run.ID+"/apply", nil, who...)
-		equal(t, spoken(again.Again, again.Wake.RunID, again.Wake.UserID,
-			again.Wake.CreatedAt.Equal(asked.Wake.CreatedAt)), spoken(true, r2.Run.ID, asked.Wake.UserID, true),
+		Equal(t, JoinValues(again.Again, again.Wake.RunID, again.Wake.UserID,
+			again.Wake.CreatedAt.Equal(asked.Wake.CreatedAt)), JoinValues(true, r2.Run.ID, asked.Wake.UserID, true),
 			"a plan is applied once")
 	}
 	h.Want(200, &plan, "GET", "/api/plans/"+r.Run.ID, nil)
 	// the other was never an operation
-	equal(t, spoken(plan.Calls[0].State, plan.Calls[2].State), "committed", "what became of it")
-	a.completes()
-	equal(t, d.String(), "map[a:1 a!:1 b:1 b!:1 c:1 c!:1]", "the next run does only what is missing")
+	Equal(t, JoinValues(plan.Calls[0].State, plan.Calls[2].State), "committed", "what became of it")
+	a.MustComplete()
+	Equal(t, d.String(), "map[a:1 a!:1 b:1 b!:1 c:1 c!:1]", "the next run does only what is missing")
 	h.Want(404, nil, "POST", "/api/plans/"+r2.Run.ID+"/apply", nil)
 
 	// What a dry run may not do is the same as ever.
-	a.save(`await Shelf.put({ key: 'x', value: 'y' })`, false)
-	bad := a.start(call{"type": "dry"})
-	equal(t, spoken(bad.Run.State, bad.Script.Class), "failed logic", "a change outside an item")
+	a.SaveVersion(`await Shelf.put({ key: 'x', value: 'y' })`, false)
+	bad := a.StartRun(Call{"type": "dry"})
+	Equal(t, JoinValues(bad.Run.State, bad.Script.Class), "failed logic", "a change outside an item")
 	h.Want(409, nil, "POST", "/api/plans/"+bad.Run.ID+"/apply", nil)
 }
 
@@ -103,12 +104,12 @@ func TestK28_PlanAndApply(t *testing.T) {
 func TestK28_APlanIsShownToItsEnd(t *testing.T) {
 	t.Parallel()
 	a, _ := automate(t, `for (let n = 1; n <= 501; n++) await Items.withItem('item ' + n, 'Item', async () => {})`)
-	r := a.start(call{"type": "dry"})
-	equal(t, string(r.Run.State), "completed", "the dry run")
+	r := a.StartRun(Call{"type": "dry"})
+	Equal(t, string(r.Run.State), "completed", "the dry run")
 	var page api.Plan
 	a.Want(200, &page, "GET", "/api/plans/"+r.Run.ID+"?limit=2", nil)
 	a.Want(200, &page, "GET", "/api/plans/"+r.Run.ID+"?limit=2&cursor="+page.Next, nil)
-	equal(t, spoken(len(page.Calls), page.Calls[0].ItemID, page.Next != ""), "2 item 3 true", "the second page")
+	Equal(t, JoinValues(len(page.Calls), page.Calls[0].ItemID, page.Next != ""), "2 item 3 true", "the second page")
 	c, err := client.New(client.Config{URL: a.URL, Token: a.Token})
 	if err != nil {
 		t.Fatal(err)
@@ -132,27 +133,27 @@ func TestK15_CrashInAHandler(t *testing.T) {
 			tools := d.tools()
 			tools[len(tools)-1].Handler = func(context.Context, *reeve.Invocation) (any, error) {
 				if looks.Add(1) == 2 { // in the middle of b
-					next = crashed(old, d.tools()...)
+					next = RestartAfterCrash(old, d.tools()...)
 				}
 				return "looked", nil
 			}
-			old = reevetest.StartWith(t, quick(t), tools...)
+			old = reevetest.StartWith(t, FastConfig(t), tools...)
 			was := newAuto(t, old, "mailer", source)
 			before := func() string { d.mu.Lock(); defer d.mu.Unlock(); return fmt.Sprint(d.done["b1"]) }
-			was.completes() // in a world of its own: it knows nothing of the crash
-			equal(t, before(), "1", "the first effect")
+			was.MustComplete() // in a world of its own: it knows nothing of the crash
+			Equal(t, before(), "1", "the first effect")
 			d.mu.Lock()
 			delete(d.done, "b2") // what the lost server did after it was lost
 			d.mu.Unlock()
-			a := &auto{Host: next, t: t, name: "mailer"}
-			equal(t, spoken(a.state("a"), a.state("b")), "done processing", "after the crash")
-			eventually(t, "the run is taken up", func() bool {
+			a := &Automation{Host: next, T: t, Name: "mailer"}
+			Equal(t, JoinValues(a.ItemState("a"), a.ItemState("b")), "done processing", "after the crash")
+			Eventually(t, "the run is taken up", func() bool {
 				if _, err := a.Step(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				return a.state("b") == reeve.ItemDone
+				return a.ItemState("b") == reeve.ItemDone
 			})
-			equal(t, d.String(), "map[a1:1 a2:1 b1:1 b2:1]", "what was done")
+			Equal(t, d.String(), "map[a1:1 a2:1 b1:1 b2:1]", "what was done")
 		})
 	}
 }
@@ -165,8 +166,8 @@ func TestK15_AStopInACall(t *testing.T) {
 		name string
 		plan bool
 	}{{"send", false}, {"note", false}, {"send", true}, {"note", true}} {
-		t.Run(spoken(c.name, c.plan), func(t *testing.T) {
-			cfg, d := quick(t), newDeeds()
+		t.Run(JoinValues(c.name, c.plan), func(t *testing.T) {
+			cfg, d := FastConfig(t), newDeeds()
 			began, stopping := make(chan struct{}, 1), make(chan struct{})
 			tools := d.tools()
 			for i, what := range tools[:2] { // send and note
@@ -187,8 +188,8 @@ func TestK15_AStopInACall(t *testing.T) {
 			a := newAuto(t, h, "mailer",
 				strings.ReplaceAll(`await Items.withItem('a', 'A', async (ctx) => { if (ctx.item.isDone) return; await Mail.NAME({ to: '1' }); await Mail.NAME({ to: '2' }) })`, "NAME", c.name))
 			ended := func() (r reeve.AutomationRun) {
-				eventually(t, "the run ends", func() bool {
-					runs := listRuns(a)
+				Eventually(t, "the run ends", func() bool {
+					runs := ListAutomationRuns(a)
 					if len(runs) > 0 {
 						r = runs[0]
 					}
@@ -197,15 +198,15 @@ func TestK15_AStopInACall(t *testing.T) {
 				return r
 			}
 			if c.plan {
-				a.Want(201, nil, "POST", a.at("/runs"), call{"type": "dry"})
+				a.Want(201, nil, "POST", a.Path("/runs"), Call{"type": "dry"})
 				a.Want(201, nil, "POST", "/api/plans/"+ended().Run.ID+"/apply", nil)
 			} else {
-				a.Want(201, nil, "POST", a.at("/runs"), call{})
+				a.Want(201, nil, "POST", a.Path("/runs"), Call{})
 			}
 			<-began
 			stopped := make(chan struct{})
 			go func() { h.Stop(); close(stopped) }()
-			eventually(t, "the server stops", func() bool {
+			Eventually(t, "the server stops", func() bool {
 				c, err := net.Dial("tcp", strings.TrimPrefix(h.URL, "http://"))
 				if err == nil {
 					_ = c.Close()
@@ -217,7 +218,7 @@ func TestK15_AStopInACall(t *testing.T) {
 			began <- struct{}{} // nobody waits any more
 			a.Host = reevetest.Run(t, cfg, tools...)
 			r := ended()
-			equal(t, spoken(r.Run.State, r.Run.Message, a.state("a"), d, a.get().Status),
+			Equal(t, JoinValues(r.Run.State, r.Run.Message, a.ItemState("a"), d, a.Get().Status),
 				"completed  done map[1:1 2:1] active", "after the stop")
 		})
 	}
@@ -228,27 +229,27 @@ func TestK15_AStopInACall(t *testing.T) {
 func TestK26_Triggers(t *testing.T) {
 	t.Parallel()
 	d := newDeeds()
-	emits := tool("emits", reeve.Local, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+	emits := Tool("emits", reeve.Local, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		inv.Emit(reeve.SemanticKey, "LETTER")
 		return "emitted", nil
 	})
-	h := reevetest.Run(t, quick(t), append(d.tools(), emits)...)
+	h := reevetest.Run(t, FastConfig(t), append(d.tools(), emits)...)
 	a := newAuto(t, h, "mailer",
 		`await Items.withItem('for ' + input, 'I', async () => { await Mail.send({ to: String(input) }); await Mail.list() })`)
 	other := h.Agent("other", "emits")
-	h.Want(201, nil, "POST", "/api/agents/mailer/subscriptions", call{"class": "key", "name": "LETTER"})
+	h.Want(201, nil, "POST", "/api/agents/mailer/subscriptions", Call{"class": "key", "name": "LETTER"})
 	soon := reeve.Now().Add(200 * time.Millisecond).Format(time.RFC3339Nano)
 	for _, goal := range []string{"first", "second"} {
-		h.Want(201, nil, "POST", "/api/schedules", call{"agent": "mailer", "name": goal, "goal": goal,
+		h.Want(201, nil, "POST", "/api/schedules", Call{"agent": "mailer", "name": goal, "goal": goal,
 			"cadence_type": "once", "cadence_value": soon})
 	}
-	h.Call(other.ID, "emits", call{})
-	h.Want(201, nil, "POST", a.at("/runs"), call{"input": "hand"})
-	eventually(t, "all four are served", func() bool { return a.items("status=done").Total == 4 })
-	equal(t, d.String(), "map[first:1 hand:1 null:1 second:1]", "what was done")
+	h.Call(other.ID, "emits", Call{})
+	h.Want(201, nil, "POST", a.Path("/runs"), Call{"input": "hand"})
+	Eventually(t, "all four are served", func() bool { return a.ListItems("status=done").Total == 4 })
+	Equal(t, d.String(), "map[first:1 hand:1 null:1 second:1]", "what was done")
 	var runs []reeve.AutomationRun
-	eventually(t, "all have ended", func() bool {
-		runs = listRuns(a)
+	Eventually(t, "all have ended", func() bool {
+		runs = ListAutomationRuns(a)
 		for _, r := range runs {
 			if r.Run.FinishedAt == nil {
 				return false
@@ -264,9 +265,9 @@ func TestK26_Triggers(t *testing.T) {
 	}
 }
 
-func listRuns(a *auto) []reeve.AutomationRun {
+func ListAutomationRuns(a *Automation) []reeve.AutomationRun {
 	var l api.AutomationRunList
-	a.Want(200, &l, "GET", a.at("/runs"), nil)
+	a.Want(200, &l, "GET", a.Path("/runs"), nil)
 	return l.Runs
 }
 
@@ -276,15 +277,15 @@ func TestK25_Progress(t *testing.T) {
 	var during reeve.AutomationRun
 	d.hook = func(what string) {
 		if what == "b" {
-			runs := listRuns(a)
-			a.Want(200, &during, "GET", a.at("/runs/"+runs[0].Run.ID), nil)
+			runs := ListAutomationRuns(a)
+			a.Want(200, &during, "GET", a.Path("/runs/"+runs[0].Run.ID), nil)
 		}
 	}
-	r := a.completes()
+	r := a.MustComplete()
 	p := during.Script.Progress
-	equal(t, spoken(during.Run.State, p.Done, p.Total, p.Current, p.Spent.Calls), "running 1 3 Letter b 1",
+	Equal(t, JoinValues(during.Run.State, p.Done, p.Total, p.Current, p.Spent.Calls), "running 1 3 Letter b 1",
 		"while it runs")
-	equal(t, spoken(r.Script.Progress.Done, r.Script.Progress.Total, r.Script.Progress.Current,
+	Equal(t, JoinValues(r.Script.Progress.Done, r.Script.Progress.Total, r.Script.Progress.Current,
 		r.Script.Progress.Spent.Calls), "3 3  3", "at its end")
 }
 
@@ -293,36 +294,36 @@ func TestK25_Progress(t *testing.T) {
 func TestK25_WhatARunSpentIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `await Items.withItem('a', 'A', async () => { await Mail.send({ to: 'one' }); await Mail.note({ to: 'two' }); await Mail.send({ to: 'three' }) })`)
-	a.Want(200, nil, "PATCH", "/api/agents/mailer", call{"policy": call{"tools": call{"mail_note": "ask"}}})
+	a.Want(200, nil, "PATCH", "/api/agents/mailer", Call{"policy": Call{"tools": Call{"mail_note": "ask"}}})
 	d.refuse("three", true)
-	r := a.run()
-	decide(a.Host, inbox(a.Host).Approvals[0].ID, "approve")
+	r := a.RunOnce()
+	Decide(a.Host, GetInbox(a.Host).Approvals[0].ID, "approve")
 	a.Settle(t.Context())
-	a.Want(200, &r, "GET", a.at("/runs/"+r.Run.ID), nil)
-	equal(t, spoken(r.Run.State, r.Run.Spent.Calls, r.Script.Progress.Spent.Calls), "failed 3 3",
+	a.Want(200, &r, "GET", a.Path("/runs/"+r.Run.ID), nil)
+	Equal(t, JoinValues(r.Run.State, r.Run.Spent.Calls, r.Script.Progress.Spent.Calls), "failed 3 3",
 		"with the one that was refused")
 	d.refuse("three", false)
-	r = a.completes()
-	equal(t, spoken(r.Run.Spent.Calls, r.Script.Progress.Spent.Calls, d), "1 1 map[one:1 three:1 two:1]",
+	r = a.MustComplete()
+	Equal(t, JoinValues(r.Run.Spent.Calls, r.Script.Progress.Spent.Calls, d), "1 1 map[one:1 three:1 two:1]",
 		"the next run")
 }
 
 // lostInAScript runs a script whose call nobody can tell the outcome of.
-func lostInAScript(t *testing.T) (*auto, *deeds) {
+func lostInAScript(t *testing.T) (*Automation, *deeds) {
 	t.Helper()
 	d := newDeeds()
-	lost := tool("mail_lose", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
+	lost := Tool("mail_lose", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
 		_ = d.do("lost")
 		return nil, reeve.Errorf(reeve.Timeout, "no answer")
 	})
 	lost.Pack = "mail"
-	h := reevetest.StartWith(t, quick(t), append(d.tools(), lost)...)
-	a := &auto{Host: h, t: t, name: "mailer"}
-	h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "tools": append([]string{"mail_lose"}, mailTools...), "source": `
+	h := reevetest.StartWith(t, FastConfig(t), append(d.tools(), lost)...)
+	a := &Automation{Host: h, T: t, Name: "mailer"}
+	h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "tools": append([]string{"mail_lose"}, mailTools...), "source": `
 		await Items.withItem('a', 'A', async () => { await Mail.send({ to: 'before' }); try { await Mail.lose({}) } catch (e) {} await Mail.send({ to: 'after' }) })`})
-	r := a.run()
-	equal(t, spoken(r.Run.State, a.state("a"), d), "parked processing map[before:1 lost:1]", "nobody can tell")
-	if n := len(inbox(h).Unknown); n != 1 {
+	r := a.RunOnce()
+	Equal(t, JoinValues(r.Run.State, a.ItemState("a"), d), "parked processing map[before:1 lost:1]", "nobody can tell")
+	if n := len(GetInbox(h).Unknown); n != 1 {
 		t.Fatalf("the inbox has %d", n)
 	}
 	return a, d
@@ -332,34 +333,34 @@ func lostInAScript(t *testing.T) (*auto, *deeds) {
 func TestG11_UnknownInAScript(t *testing.T) {
 	t.Parallel()
 	a, d := lostInAScript(t)
-	h, unknown := a.Host, inbox(a.Host).Unknown
-	h.Want(200, nil, "POST", "/api/operations/"+unknown[0].ID+"/resolve", call{"resolution": "happened"})
-	eventually(t, "the run goes on", func() bool {
+	h, unknown := a.Host, GetInbox(a.Host).Unknown
+	h.Want(200, nil, "POST", "/api/operations/"+unknown[0].ID+"/resolve", Call{"resolution": "happened"})
+	Eventually(t, "the run goes on", func() bool {
 		if _, err := a.Step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		return a.state("a") == reeve.ItemDone
+		return a.ItemState("a") == reeve.ItemDone
 	})
-	equal(t, d.String(), "map[after:1 before:1 lost:1]", "what was done")
+	Equal(t, d.String(), "map[after:1 before:1 lost:1]", "what was done")
 }
 
 // TestG14_ApprovalInAScript parks the run until a person approves.
 func TestG14_ApprovalInAScript(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, three)
-	a.Want(200, nil, "PATCH", "/api/agents/mailer", call{"policy": call{"tools": call{"mail_send": "ask"}}})
-	r := a.run()
-	equal(t, spoken(r.Run.State, d), "parked map[]", "it waits")
-	eventually(t, "all are approved", func() bool {
-		for _, p := range inbox(a.Host).Approvals {
-			decide(a.Host, p.ID, "approve")
+	a.Want(200, nil, "PATCH", "/api/agents/mailer", Call{"policy": Call{"tools": Call{"mail_send": "ask"}}})
+	r := a.RunOnce()
+	Equal(t, JoinValues(r.Run.State, d), "parked map[]", "it waits")
+	Eventually(t, "all are approved", func() bool {
+		for _, p := range GetInbox(a.Host).Approvals {
+			Decide(a.Host, p.ID, "approve")
 		}
 		if _, err := a.Step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		return a.items("status=done").Total == 3
+		return a.ListItems("status=done").Total == 3
 	})
-	equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
+	Equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
 }
 
 // TestK28_APlanThatWasBegunTwice: a dry run that is taken up after a crash plans anew. What only the first try had
@@ -379,15 +380,15 @@ func TestK28_APlanThatWasBegunTwice(t *testing.T) {
 	}
 	var old, next *reevetest.Host
 	looks := 0
-	old = reevetest.StartWith(t, quick(t), lists([]string{"a", "b", "c"}, func() {
+	old = reevetest.StartWith(t, FastConfig(t), lists([]string{"a", "b", "c"}, func() {
 		if looks++; looks == 2 { // all is planned by then
-			next = crashed(old, lists([]string{"c"}, nil)...)
+			next = RestartAfterCrash(old, lists([]string{"c"}, nil)...)
 		}
 	})...)
 	a := newAuto(t, old, "mailer", `
 		for (const id of await Mail.list({})) await Items.withItem(id, id, async () => { await Mail.send({ to: id }) });
 		await Mail.list({})`)
-	run := a.start(call{"type": "dry"}).Run.ID
+	run := a.StartRun(Call{"type": "dry"}).Run.ID
 	a.Host = next
 	a.Settle(t.Context())
 	var plan api.Plan
@@ -396,24 +397,24 @@ func TestK28_APlanThatWasBegunTwice(t *testing.T) {
 	for _, c := range plan.Calls {
 		items = append(items, c.ItemID)
 	}
-	equal(t, strings.Join(items, " "), "c", "what is planned")
+	Equal(t, strings.Join(items, " "), "c", "what is planned")
 	a.Want(201, nil, "POST", "/api/plans/"+run+"/apply", nil)
 	a.Settle(t.Context())
-	equal(t, d.String(), "map[c:1]", "what was done")
+	Equal(t, d.String(), "map[c:1]", "what was done")
 }
 
 // Of several who apply a plan at the same moment one is the first; the others are told so, whoever they are.
 func TestK28_AppliedAtOnce(t *testing.T) {
 	t.Parallel()
-	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		d := newDeeds()
 		h := start(d.tools()...)
-		a := &auto{Host: h, t: t, name: "planner"}
-		h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "tools": mailTools,
+		a := &Automation{Host: h, T: t, Name: "planner"}
+		h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "tools": mailTools,
 			"source": `await Items.withItem('a', 'A', async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: 'a', text: '!' }) })`})
-		who := [][]string{nil, as(h, "bob", "owner"), as(h, "eve", "owner")}
+		who := [][]string{nil, NewTokenFor(h, "bob", "owner"), NewTokenFor(h, "eve", "owner")}
 		for range 5 {
-			plan := a.start(call{"type": "dry"})
+			plan := a.StartRun(Call{"type": "dry"})
 			runs := make([]reeve.AutomationRun, 6)
 			var all sync.WaitGroup
 			for i := range runs {
@@ -428,9 +429,9 @@ func TestK28_AppliedAtOnce(t *testing.T) {
 				if !r.Again {
 					first++
 				}
-				equal(t, r.Wake.RunKey, runs[0].Wake.RunKey, "the run that applies it")
+				Equal(t, r.Wake.RunKey, runs[0].Wake.RunKey, "the run that applies it")
 			}
-			equal(t, first, 1, "how many were the first")
+			Equal(t, first, 1, "how many were the first")
 		}
 	})
 }

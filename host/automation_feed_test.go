@@ -34,7 +34,7 @@ func (f *feed) saw(what string) bool {
 	defer f.mu.Unlock()
 	for _, r := range f.seen {
 		p := r.Script.Progress
-		if spoken(r.Run.State, p.Done, p.Total, p.Current, p.Spent.Calls) == what {
+		if JoinValues(r.Run.State, p.Done, p.Total, p.Current, p.Spent.Calls) == what {
 			return true
 		}
 	}
@@ -55,7 +55,7 @@ func TestK25_ProgressIsTold(t *testing.T) {
 	d.hook = func(what string) {
 		switch what {
 		case "a":
-			run := listRuns(a)[0].Run.ID
+			run := ListAutomationRuns(a)[0].Run.ID
 			following.Go(func() {
 				if err := c.Automations().FollowRun(t.Context(), "mailer", run, events.hear); err != nil {
 					t.Errorf("the events: %v", err)
@@ -64,16 +64,16 @@ func TestK25_ProgressIsTold(t *testing.T) {
 			following.Go(func() { followSocket(t, a, run, &socket) })
 		case "b":
 			const there = "running 1 3 Letter b 1"
-			eventually(t, "both see the second item", func() bool { return events.saw(there) && socket.saw(there) })
+			Eventually(t, "both see the second item", func() bool { return events.saw(there) && socket.saw(there) })
 		}
 	}
-	r := a.completes()
+	r := a.MustComplete()
 	following.Wait()
 	for name, f := range map[string]*feed{"events": &events, "socket": &socket} {
 		last := f.seen[len(f.seen)-1]
-		equal(t, spoken(last.Run.State, last.Script.Progress.Done, last.Script.Log), "completed 3 a word",
+		Equal(t, JoinValues(last.Run.State, last.Script.Progress.Done, last.Script.Log), "completed 3 a word",
 			name+": the end")
-		equal(t, last.Run.ID, r.Run.ID, name+": whose")
+		Equal(t, last.Run.ID, r.Run.ID, name+": whose")
 	}
 
 	// Who comes late is told the end at once; what is not there, and what is no run of it, is refused.
@@ -83,12 +83,12 @@ func TestK25_ProgressIsTold(t *testing.T) {
 	}
 	newAuto(t, a.Host, "other", `1`)
 	a.Want(404, nil, "GET", "/api/automations/other/runs/"+r.Run.ID+"/events", nil)
-	a.Want(404, nil, "GET", a.at("/runs/run_nothing/events"), nil)
+	a.Want(404, nil, "GET", a.Path("/runs/run_nothing/events"), nil)
 	a.Want(400, nil, "GET", "/automations/mailer/runs/"+r.Run.ID, nil)
 }
 
 // followSocket follows a run over a WebSocket to its end.
-func followSocket(t *testing.T, a *auto, run string, f *feed) {
+func followSocket(t *testing.T, a *Automation, run string, f *feed) {
 	url := strings.Replace(a.URL, "http", "ws", 1) + "/automations/mailer/runs/" + run
 	conn, _, err := websocket.Dial(t.Context(), url,
 		&websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + a.Token},

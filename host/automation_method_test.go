@@ -35,36 +35,36 @@ func TestK10_EndpointWithMethods(t *testing.T) {
 		asked = nil
 		return s
 	}
-	h := reevetest.StartWith(t, quick(t))
-	rpc := func(reads any) call {
-		return call{"id": "box_call", "kind": "http", "description": "Does things with a box.", "effect": "keyed",
+	h := reevetest.StartWith(t, FastConfig(t))
+	rpc := func(reads any) Call {
+		return Call{"id": "box_call", "kind": "http", "description": "Does things with a box.", "effect": "keyed",
 			"category": "box",
-			"parameters": call{"type": "object", "properties": call{"method": call{"type": "string"},
-				"which": call{"type": "string"}, "deep": call{"type": "boolean"}},
+			"parameters": Call{"type": "object", "properties": Call{"method": Call{"type": "string"},
+				"which": Call{"type": "string"}, "deep": Call{"type": "boolean"}},
 				"required": []string{"method"}, "additionalProperties": false},
-			"spec": call{"method": "POST", "url": far.URL, "reads": reads}}
+			"spec": Call{"method": "POST", "url": far.URL, "reads": reads}}
 	}
-	for path, reads := range map[string]any{"/spec/reads/verb": call{"verb": []string{"list"}},
-		"/spec/reads/deep": call{"deep": []string{"true"}}, "/spec/reads/method": call{"method": []string{}},
+	for path, reads := range map[string]any{"/spec/reads/verb": Call{"verb": []string{"list"}},
+		"/spec/reads/deep": Call{"deep": []string{"true"}}, "/spec/reads/method": Call{"method": []string{}},
 		"/spec/reads": "list"} {
 		if r := h.Want(400, nil, "POST", "/api/tools", rpc(reads)); !strings.Contains(string(r.Body), `"`+path+`"`) {
 			t.Errorf("%v: %s", reads, r.Body)
 		}
 	}
-	h.Want(201, nil, "POST", "/api/tools", rpc(call{"method": []string{"list", "get"}}))
-	a := &auto{Host: h, t: t, name: "boxer"}
-	h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "tools": []string{"box_call"}, "source": `
+	h.Want(201, nil, "POST", "/api/tools", rpc(Call{"method": []string{"list", "get"}}))
+	a := &Automation{Host: h, T: t, Name: "boxer"}
+	h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "tools": []string{"box_call"}, "source": `
 		for (const id of await Box.call({ method: 'list' })) await Items.withItem(id, id, async (ctx) => { if (!ctx.item.isDone) await Box.call({ method: 'open', which: id }) })`})
-	plan := a.start(call{"type": "dry"})
-	equal(t, spoken(plan.Run.State, plan.Script.Progress.Planned, said()), "completed 2 list", "a dry run")
-	a.completes()
-	equal(t, said(), "list, open a, open b", "a run")
-	a.completes()
-	equal(t, said(), "list", "another")
+	plan := a.StartRun(Call{"type": "dry"})
+	Equal(t, JoinValues(plan.Run.State, plan.Script.Progress.Planned, said()), "completed 2 list", "a dry run")
+	a.MustComplete()
+	Equal(t, said(), "list, open a, open b", "a run")
+	a.MustComplete()
+	Equal(t, said(), "list", "another")
 	for _, source := range []string{`Box.call({ method: 'open' })`, `Box.call({ method: 'List' })`,
 		`Box.call({ method: 'list ' })`} {
-		a.save("try { await "+source+" } catch (e) {}", false)
-		a.fails(reeve.LogicFailure, "outside Items.withItem")
+		a.SaveVersion("try { await "+source+" } catch (e) {}", false)
+		a.MustFail(reeve.LogicFailure, "outside Items.withItem")
 	}
-	equal(t, said(), "", "what was asked for outside an item")
+	Equal(t, said(), "", "what was asked for outside an item")
 }

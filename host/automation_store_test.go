@@ -15,12 +15,12 @@ import (
 
 // breaking is an automation on PostgreSQL, whose server loses its connection when it first commits that item b was
 // entered.
-func breaking(t *testing.T, source string) (*auto, *deeds) {
+func breaking(t *testing.T, source string) (*Automation, *deeds) {
 	t.Helper()
-	cfg, d := quick(t), newDeeds()
+	cfg, d := FastConfig(t), newDeeds()
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	a := newAuto(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer", source)
-	asked(t, cfg.Database, `CREATE SEQUENCE entered`,
+	ExecPostgres(t, cfg.Database, `CREATE SEQUENCE entered`,
 		`CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			IF NEW.item_id = 'b' AND nextval('entered') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
 			RETURN NULL; END $$`,
@@ -28,8 +28,8 @@ func breaking(t *testing.T, source string) (*auto, *deeds) {
 	return a, d
 }
 
-// asked has PostgreSQL do something beside the server, and gives the connection.
-func asked(t *testing.T, database string, queries ...string) *pgx.Conn {
+// ExecPostgres has PostgreSQL do something beside the server, and gives the connection.
+func ExecPostgres(t *testing.T, database string, queries ...string) *pgx.Conn {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), database)
 	if err != nil {
@@ -55,8 +55,8 @@ func TestK18_TheDatabaseFailsARun(t *testing.T) {
 		  if (!ctx.item.isDone) await Mail.send({ to: id });
 		});
 		caught.join()`)
-	r := a.run()
-	equal(t, spoken(r.Run.State, r.Run.Output, a.get().Status, d), "completed  active map[a:1 b:1 c:1]", "the run")
+	r := a.RunOnce()
+	Equal(t, JoinValues(r.Run.State, r.Run.Output, a.Get().Status, d), "completed  active map[a:1 b:1 c:1]", "the run")
 }
 
 // TestK28_TheDatabaseFailsAnApply: a plan that is being applied when the database fails is carried on with, and no item
@@ -64,10 +64,11 @@ func TestK18_TheDatabaseFailsARun(t *testing.T) {
 func TestK28_TheDatabaseFailsAnApply(t *testing.T) {
 	t.Parallel()
 	a, d := breaking(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: id }) })`)
-	asked := a.start(call{"type": "dry"})
+	asked := a.StartRun(Call{"type": "dry"})
 	a.Want(201, &asked, "POST", "/api/plans/"+asked.Run.ID+"/apply", nil)
-	r := a.served(asked)
-	equal(t, spoken(r.Run.State, r.Run.Message, a.items("status=done").Total, d), "completed  3 map[a:1 b:1 c:1]",
+	r := a.ServeRun(asked)
+	Equal(t, JoinValues(r.Run.State, r.Run.Message, a.ListItems("status=done").Total, d),
+		"completed  3 map[a:1 b:1 c:1]",
 		"the run")
 }
 
@@ -75,25 +76,25 @@ func TestK28_TheDatabaseFailsAnApply(t *testing.T) {
 // it is there, and the first one's version stays the active one.
 func TestK14_OneOfTwoWhoMakeAnAutomation(t *testing.T) {
 	t.Parallel()
-	cfg := quick(t)
+	cfg := FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
-	a := &auto{Host: reevetest.StartWith(t, cfg), t: t, name: "mailer"}
+	a := &Automation{Host: reevetest.StartWith(t, cfg), T: t, Name: "mailer"}
 	a.Agent("mailer")
-	c := asked(t, cfg.Database,
+	c := ExecPostgres(t, cfg.Database,
 		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
 		`CREATE TRIGGER wait BEFORE INSERT ON automations FOR EACH ROW EXECUTE FUNCTION wait()`,
 		`SELECT pg_advisory_lock(1)`)
 	var both sync.WaitGroup
 	answers := make([]int, 2)
-	for i, body := range []call{{"name": "mailer", "source": "'first'"}, {"name": "mailer"}} {
+	for i, body := range []Call{{"name": "mailer", "source": "'first'"}, {"name": "mailer"}} {
 		both.Go(func() { answers[i] = a.Do("POST", "/api/automations", body).Status })
-		eventually(t, "it waits", func() bool { return locked(t, c) == i+1 })
+		Eventually(t, "it waits", func() bool { return locked(t, c) == i+1 })
 	}
 	if _, err := c.Exec(t.Context(), `SELECT pg_advisory_unlock(1)`); err != nil {
 		t.Fatal(err)
 	}
 	both.Wait()
-	equal(t, spoken(answers, a.get().Status), "[201 409] active", "the answers, and the automation")
+	Equal(t, JoinValues(answers, a.Get().Status), "[201 409] active", "the answers, and the automation")
 }
 
 // locked counts who waits for somebody else in the database.
@@ -110,24 +111,24 @@ func locked(t *testing.T, c *pgx.Conn) (n int) {
 // of the one before is not held by that.
 func TestK19_ASaveWhileAFailureIsDecided(t *testing.T) {
 	t.Parallel()
-	cfg := quick(t)
+	cfg := FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	a := newAuto(t, reevetest.StartWith(t, cfg, newDeeds().tools()...), "mailer", `oops()`)
-	c := asked(t, cfg.Database, // whoever writes what a failure led to waits for us
+	c := ExecPostgres(t, cfg.Database, // whoever writes what a failure led to waits for us
 		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
 		`CREATE TRIGGER wait BEFORE INSERT ON automation_failures FOR EACH ROW EXECUTE FUNCTION wait()`,
 		`SELECT pg_advisory_lock(1)`)
 	var both sync.WaitGroup
-	both.Go(func() { a.run() })
-	eventually(t, "the failure is decided", func() bool { return locked(t, c) == 1 })
+	both.Go(func() { a.RunOnce() })
+	Eventually(t, "the failure is decided", func() bool { return locked(t, c) == 1 })
 	saved := make(chan string, 1)
-	both.Go(func() { saved <- a.save(`'well'`, false) })
-	eventually(t, "the version is saved, or waits", func() bool { return len(saved) == 1 || locked(t, c) == 2 })
+	both.Go(func() { saved <- a.SaveVersion(`'well'`, false) })
+	Eventually(t, "the version is saved, or waits", func() bool { return len(saved) == 1 || locked(t, c) == 2 })
 	if _, err := c.Exec(t.Context(), `SELECT pg_advisory_unlock(1)`); err != nil {
 		t.Fatal(err)
 	}
 	both.Wait()
-	m := a.get()
-	equal(t, spoken(m.Version, m.Status, m.Failure == nil), "2.0 active true", "the automation")
-	equal(t, a.jobs()[0].State, reeve.ScriptJobStale, "the repair of the version before")
+	m := a.Get()
+	Equal(t, JoinValues(m.Version, m.Status, m.Failure == nil), "2.0 active true", "the automation")
+	Equal(t, a.ListScriptJobs()[0].State, reeve.ScriptJobStale, "the repair of the version before")
 }

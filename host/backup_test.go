@@ -23,7 +23,7 @@ func TestBackup_SaysThatThereIsNoPgDump(t *testing.T) {
 	if r := h.Do("GET", "/api/backup", nil); r.Status != http.StatusOK || !strings.HasPrefix(string(r.Body), "PGDMP") {
 		t.Fatalf("with pg_dump: %d %.200s", r.Status, r.Body)
 	}
-	if d := part(h, "database"); !d.OK || strings.Contains(d.Detail, "pg_dump") {
+	if d := GetHealth(h, "database"); !d.OK || strings.Contains(d.Detail, "pg_dump") {
 		t.Errorf("the doctor says %+v", d)
 	}
 	t.Setenv("PATH", t.TempDir())
@@ -32,7 +32,7 @@ func TestBackup_SaysThatThereIsNoPgDump(t *testing.T) {
 	if p.Code != reeve.Unsupported || !strings.Contains(p.Detail, "pg_dump") || !strings.Contains(p.Hint, "PATH") {
 		t.Errorf("%+v", p)
 	}
-	if d := part(h, "database"); !d.OK || !strings.Contains(d.Detail, "pg_dump is not in") {
+	if d := GetHealth(h, "database"); !d.OK || !strings.Contains(d.Detail, "pg_dump is not in") {
 		t.Errorf("the doctor says %+v", d)
 	}
 }
@@ -136,8 +136,8 @@ func listing(t testing.TB, dir string) string {
 	return strings.Join(names, " ")
 }
 
-// part is what the doctor says of one of its parts.
-func part(h *reevetest.Host, name string) reeve.PartHealth {
+// GetHealth is what the doctor says of one of its parts.
+func GetHealth(h *reevetest.Host, name string) reeve.PartHealth {
 	h.T.Helper()
 	var up api.DoctorReport
 	h.Want(http.StatusOK, &up, "GET", "/api/doctor", nil)

@@ -27,18 +27,18 @@ const delegatedSchedules = `- {when: {tool: delegate}, text: "Back."}
 `
 
 // laundering is a server on which agents make schedules for each other, with a count of what the tool act did.
-func laundering(t *testing.T, cfg host.Config) (*reevetest.Host, *counter) {
+func laundering(t *testing.T, cfg host.Config) (*reevetest.Host, *Counter) {
 	t.Helper()
-	ran := &counter{}
+	ran := &Counter{}
 	cfg.MinInterval = host.Duration(time.Second)
-	cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t, delegatedSchedules)
-	return reevetest.Run(t, cfg, tool("act", reeve.Keyed, ran.handle)), ran
+	cfg.Models.Default, cfg.Models.Script = "rehearsal", WriteScript(t, delegatedSchedules)
+	return reevetest.Run(t, cfg, Tool("act", reeve.Keyed, ran.Handle)), ran
 }
 
 // onEngine is a config with short waits on one of the databases.
 func onEngine(t *testing.T, engine string) host.Config {
 	t.Helper()
-	cfg := quick(t)
+	cfg := FastConfig(t)
 	if engine == "postgres" {
 		cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	}
@@ -48,7 +48,7 @@ func onEngine(t *testing.T, engine string) host.Config {
 // fired waits until a run has ended that was started by a schedule after those that are listed already, and gives it.
 func fired(h *reevetest.Host, after int) (run reeve.Run) {
 	h.T.Helper()
-	eventually(h.T, "a scheduled run", func() bool {
+	Eventually(h.T, "a scheduled run", func() bool {
 		list := scheduled(h)
 		if len(list) > after {
 			run = list[0]
@@ -76,14 +76,14 @@ func acted(h *reevetest.Host, run string) reeve.ResultInfo {
 	h.T.Helper()
 	var r reeve.Run
 	h.Want(http.StatusOK, &r, "GET", "/api/runs/"+run, nil)
-	list, calls := thread(h, r.AgentID, "run="+run), map[string]bool{}
+	list, calls := ListThread(h, r.AgentID, "run="+run), map[string]bool{}
 	for _, m := range list {
 		switch m.Kind {
 		case reeve.Action:
-			calls[m.ID] = actionInfo(h.T, m).Tool == "act"
+			calls[m.ID] = ActionInfo(h.T, m).Tool == "act"
 		case reeve.ToolResult:
 			if calls[m.ActionID] {
-				return resultInfo(h.T, m)
+				return ResultInfo(h.T, m)
 			}
 		default:
 		}
@@ -109,10 +109,11 @@ func TestG29_ASchedulesRunsHaveOnlyTheRightsOfAllWhoLedToIt(t *testing.T) {
 		"one lost it": {[]any{"delegate", make, "act"},
 			func(h *reevetest.Host, boss reeve.Agent) { detach(h, boss, "act") }, reeve.NotFound},
 		"one may not by now": {[]any{"delegate", make, "act"}, func(h *reevetest.Host, boss reeve.Agent) {
-			patch(h, boss, object{"policy": object{"tools": object{"act": "deny"}}})
+			UpdateAgent(h, boss, Object{"policy": Object{"tools": Object{"act": "deny"}}})
 		}, reeve.Denied},
 		"one is dormant": {[]any{"delegate", make, "act"},
-			func(h *reevetest.Host, boss reeve.Agent) { patch(h, boss, object{"lifecycle": "dormant"}) }, reeve.Denied},
+			func(h *reevetest.Host, boss reeve.Agent) { UpdateAgent(h, boss, Object{"lifecycle": "dormant"}) },
+			reeve.Denied},
 	} {
 		engines := []string{"sqlite"}
 		if c.denied == reeve.NotFound {
@@ -122,28 +123,28 @@ func TestG29_ASchedulesRunsHaveOnlyTheRightsOfAllWhoLedToIt(t *testing.T) {
 			t.Run(name+" on "+engine, func(t *testing.T) {
 				t.Parallel()
 				h, ran := laundering(t, onEngine(t, engine))
-				persona(h, "chief", nil, "delegate", make, "act")
-				boss := persona(h, "boss", nil, c.boss...)
-				persona(h, "helper", nil, make, "act")
-				over(h, speak(h, h.Talk("chief").ID, "go").ID)
-				s := schedules(h)
+				NewPersona(h, "chief", nil, "delegate", make, "act")
+				boss := NewPersona(h, "boss", nil, c.boss...)
+				NewPersona(h, "helper", nil, make, "act")
+				WaitForTurn(h, StartTurn(h, h.Talk("chief").ID, "go").ID)
+				s := ListSchedules(h)
 				if len(s) != 1 || len(s[0].OnBehalfOf) != 2 {
 					t.Fatalf("the schedule acts on behalf of nobody: %+v", s)
 				}
 				if c.late != nil {
-					h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, object{"status": "paused"})
-					eventually(t, "its runs to end", func() bool { return len(unended(h)) == 0 })
+					h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, Object{"status": "paused"})
+					Eventually(t, "its runs to end", func() bool { return len(unended(h)) == 0 })
 					c.late(h, boss)
-					h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, object{"status": "active"})
+					h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, Object{"status": "active"})
 				}
 				n := len(scheduled(h))
-				before := ran.count()
+				before := ran.Count()
 				info := acted(h, fired(h, n).ID)
 				if info.Code != c.denied {
 					t.Errorf("the scheduled run was told %+v", info)
 				}
-				if (ran.count() > before) != (c.denied == "") {
-					t.Errorf("it was done %d times", ran.count())
+				if (ran.Count() > before) != (c.denied == "") {
+					t.Errorf("it was done %d times", ran.Count())
 				}
 			})
 		}
@@ -154,28 +155,28 @@ func TestG29_ASchedulesRunsHaveOnlyTheRightsOfAllWhoLedToIt(t *testing.T) {
 func TestG29_ASchedulesRunsEndWithThoseWhoLedToIt(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*reevetest.Host, reeve.Agent){
-		"destroyed": func(h *reevetest.Host, a reeve.Agent) { patch(h, a, object{"lifecycle": "destroyed"}) },
+		"destroyed": func(h *reevetest.Host, a reeve.Agent) { UpdateAgent(h, a, Object{"lifecycle": "destroyed"}) },
 		"removed": func(h *reevetest.Host, a reeve.Agent) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID, nil)
 		},
 		"stopped": func(h *reevetest.Host, a reeve.Agent) {
-			h.Want(http.StatusNoContent, nil, "POST", "/api/stop", object{"agent": a.ID})
+			h.Want(http.StatusNoContent, nil, "POST", "/api/stop", Object{"agent": a.ID})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h, ran := laundering(t, quick(t))
-			boss := persona(h, "boss", nil, "delegate", "schedule_create", "act")
-			persona(h, "helper", nil, "schedule_create", "act")
-			over(h, speak(h, h.Talk("boss").ID, "go").ID)
-			s := schedules(h)
-			h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, object{"status": "paused"})
-			eventually(t, "its runs to end", func() bool { return len(unended(h)) == 0 })
+			h, ran := laundering(t, FastConfig(t))
+			boss := NewPersona(h, "boss", nil, "delegate", "schedule_create", "act")
+			NewPersona(h, "helper", nil, "schedule_create", "act")
+			WaitForTurn(h, StartTurn(h, h.Talk("boss").ID, "go").ID)
+			s := ListSchedules(h)
+			h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, Object{"status": "paused"})
+			Eventually(t, "its runs to end", func() bool { return len(unended(h)) == 0 })
 			end(h, boss)
-			before, n := ran.count(), len(scheduled(h))
-			h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, object{"status": "active"})
+			before, n := ran.Count(), len(scheduled(h))
+			h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, Object{"status": "active"})
 			fired(h, n)
-			if ran.count() != before {
+			if ran.Count() != before {
 				t.Error("it was done")
 			}
 		})
@@ -187,21 +188,21 @@ func TestG29_ASchedulesRunsEndWithThoseWhoLedToIt(t *testing.T) {
 // fewer tools.
 func TestG29_NoDetourWidensASchedule(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, cfg host.Config) {
+	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		t.Run("made by a scheduled run", func(t *testing.T) {
 			t.Parallel()
-			ran := &counter{}
+			ran := &Counter{}
 			cfg.MinInterval = host.Duration(time.Second)
-			cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t,
+			cfg.Models.Default, cfg.Models.Script = "rehearsal", WriteScript(t,
 				strings.Replace(delegatedSchedules,
 					`{said: plan}, calls: [{name: schedule_create, args: {goal: "act now"`,
 					`{said: plan}, calls: [{name: schedule_create, args: {goal: "again later"`, 1))
-			h := reevetest.Run(t, cfg, tool("act", reeve.Keyed, ran.handle))
-			persona(h, "boss", nil, "delegate", "schedule_create")
-			persona(h, "helper", nil, "schedule_create", "act")
-			over(h, speak(h, h.Talk("boss").ID, "go").ID)
+			h := reevetest.Run(t, cfg, Tool("act", reeve.Keyed, ran.Handle))
+			NewPersona(h, "boss", nil, "delegate", "schedule_create")
+			NewPersona(h, "helper", nil, "schedule_create", "act")
+			WaitForTurn(h, StartTurn(h, h.Talk("boss").ID, "go").ID)
 			var second reeve.Run
-			eventually(t, "a run of a schedule of a scheduled run", func() bool {
+			Eventually(t, "a run of a schedule of a scheduled run", func() bool {
 				for _, r := range scheduled(h) {
 					if r.Input == "act now" {
 						second = r
@@ -209,58 +210,58 @@ func TestG29_NoDetourWidensASchedule(t *testing.T) {
 				}
 				return second.ID != ""
 			})
-			if info := acted(h, second.ID); info.Code != reeve.NotFound || ran.count() != 0 {
-				t.Errorf("%+v, done %d times", info, ran.count())
+			if info := acted(h, second.ID); info.Code != reeve.NotFound || ran.Count() != 0 {
+				t.Errorf("%+v, done %d times", info, ran.Count())
 			}
 		})
 	})
-	edit := func(t *testing.T, owner string) (*reevetest.Host, *counter, api.Schedule) {
+	edit := func(t *testing.T, owner string) (*reevetest.Host, *Counter, api.Schedule) {
 		t.Helper()
-		ran := &counter{}
-		cfg := quick(t)
+		ran := &Counter{}
+		cfg := FastConfig(t)
 		cfg.MinInterval = host.Duration(time.Second)
-		cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t, delegatedSchedules)
-		h := reevetest.Run(t, cfg, tool("act", reeve.Keyed, ran.handle))
-		persona(h, "boss", nil, "delegate", "schedule_edit")
-		persona(h, "helper", nil, "schedule_edit", "act")
-		persona(h, "clerk", nil, "schedule_edit")
+		cfg.Models.Default, cfg.Models.Script = "rehearsal", WriteScript(t, delegatedSchedules)
+		h := reevetest.Run(t, cfg, Tool("act", reeve.Keyed, ran.Handle))
+		NewPersona(h, "boss", nil, "delegate", "schedule_edit")
+		NewPersona(h, "helper", nil, "schedule_edit", "act")
+		NewPersona(h, "clerk", nil, "schedule_edit")
 		var s api.Schedule
-		h.Want(http.StatusCreated, &s, "POST", "/api/schedules", object{"agent": owner, "name": "it", "goal": "rest",
+		h.Want(http.StatusCreated, &s, "POST", "/api/schedules", Object{"agent": owner, "name": "it", "goal": "rest",
 			"cadence_type": "interval", "cadence_value": "1h"})
 		return h, ran, s
 	}
-	check := func(t *testing.T, h *reevetest.Host, ran *counter, s api.Schedule) {
+	check := func(t *testing.T, h *reevetest.Host, ran *Counter, s api.Schedule) {
 		t.Helper()
 		h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s.ID,
-			object{"cadence_type": "interval", "cadence_value": "1s"})
-		if info := acted(h, fired(h, 0).ID); info.Code != reeve.NotFound || ran.count() != 0 {
-			t.Errorf("%+v, done %d times", info, ran.count())
+			Object{"cadence_type": "interval", "cadence_value": "1s"})
+		if info := acted(h, fired(h, 0).ID); info.Code != reeve.NotFound || ran.Count() != 0 {
+			t.Errorf("%+v, done %d times", info, ran.Count())
 		}
 	}
 	t.Run("changed by another agent", func(t *testing.T) {
 		t.Parallel()
 		h, ran, s := edit(t, "helper")
-		h.Call("clerk", "schedule_edit", object{"schedule_id": s.ID, "goal": "act now"})
+		h.Call("clerk", "schedule_edit", Object{"schedule_id": s.ID, "goal": "act now"})
 		check(t, h, ran, s)
 	})
 	t.Run("changed by its own agent", func(t *testing.T) {
 		t.Parallel()
 		h, ran, s := edit(t, "helper")
-		h.Call("helper", "schedule_edit", object{"schedule_id": s.ID, "goal": "act now"})
+		h.Call("helper", "schedule_edit", Object{"schedule_id": s.ID, "goal": "act now"})
 		h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s.ID,
-			object{"cadence_type": "interval", "cadence_value": "1s"})
-		if info := acted(h, fired(h, 0).ID); info.Code != "" || ran.count() == 0 {
+			Object{"cadence_type": "interval", "cadence_value": "1s"})
+		if info := acted(h, fired(h, 0).ID); info.Code != "" || ran.Count() == 0 {
 			t.Errorf("%+v: it lost its own right", info)
 		}
 	})
 	t.Run("made in a turn with fewer tools", func(t *testing.T) {
 		t.Parallel()
-		h, ran := laundering(t, quick(t))
-		persona(h, "helper", nil, "schedule_create", "act")
-		turn := speakWith(h, h.Talk("helper").ID, object{"content": "plan", "tools": []string{"schedule_create"}})
-		over(h, turn.ID)
-		if info := acted(h, fired(h, 0).ID); info.Code != reeve.NotFound || ran.count() != 0 {
-			t.Errorf("%+v, done %d times", info, ran.count())
+		h, ran := laundering(t, FastConfig(t))
+		NewPersona(h, "helper", nil, "schedule_create", "act")
+		turn := StartTurnWith(h, h.Talk("helper").ID, Object{"content": "plan", "tools": []string{"schedule_create"}})
+		WaitForTurn(h, turn.ID)
+		if info := acted(h, fired(h, 0).ID); info.Code != reeve.NotFound || ran.Count() != 0 {
+			t.Errorf("%+v, done %d times", info, ran.Count())
 		}
 	})
 }
@@ -270,50 +271,50 @@ func TestG29_NoDetourWidensASchedule(t *testing.T) {
 // automation.
 func TestG29_AScriptHasOnlyTheRightsOfThoseItWasWrittenFor(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, cfg host.Config) {
+	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		t.Parallel()
 		a, d := planning(t, cfg)
-		a.plan("hello") // makes the planner and its kind
-		persona(a.Host, "boss", object{"kind": "planner"}, "delegate", "scripts_save", "scripts_schedule",
+		a.Plan("hello") // makes the planner and its kind
+		NewPersona(a.Host, "boss", Object{"kind": "planner"}, "delegate", "scripts_save", "scripts_schedule",
 			"scripts_eval", "mail_list")
 		c := a.Talk("boss")
 		tell := func(said string) string {
 			t.Helper()
-			turn := speak(a.Host, c.ID, "delegate "+string(mustJSON(object{"agent": "planner", "input": said})))
+			turn := StartTurn(a.Host, c.ID, "delegate "+string(MustJSON(Object{"agent": "planner", "input": said})))
 			a.Settle(t.Context())
-			return detail(a.Host, turn.ID).Output
+			return GetTurn(a.Host, turn.ID).Output
 		}
 		const source = `if (input) Items.withItem("x", "X", async () => { await Mail.send({to: "ann"}); })`
 		if out := tell("scripts_save " +
-			string(mustJSON(object{"automation": "letters", "source": source, "comment": "sends"}))); !strings.Contains(
+			string(MustJSON(Object{"automation": "letters", "source": source, "comment": "sends"}))); !strings.Contains(
 			out, "1.0") {
 			t.Fatalf("saving: %s", out)
 		}
 		if out := tell(scheduleSeven); !strings.Contains(out, "sch_") {
 			t.Fatalf("scheduling: %s", out)
 		}
-		if s := schedules(a.Host); len(s) != 1 || len(s[0].OnBehalfOf) != 1 {
+		if s := ListSchedules(a.Host); len(s) != 1 || len(s[0].OnBehalfOf) != 1 {
 			t.Errorf("the schedule: %+v", s)
 		}
 		if out := tell("scripts_eval " +
-			string(mustJSON(object{"automation": "letters", "source": source, "input": "1"}))); strings.Contains(out,
+			string(MustJSON(Object{"automation": "letters", "source": source, "input": "1"}))); strings.Contains(out,
 			`"tool":"mail_send"`) {
 			t.Errorf("the trial: %s", out)
 		}
-		a.start(call{"type": "test", "version": "1.0"})
-		a.activate("1.0")
-		run := a.start(call{"input": 1})
+		a.StartRun(Call{"type": "test", "version": "1.0"})
+		a.Activate("1.0")
+		run := a.StartRun(Call{"input": 1})
 		if run.Run.State != reeve.RunFailed || d.String() != "map[]" {
 			t.Errorf("it is %s and did %s", run.Run.State, d)
 		}
-		a.save(source, false)
-		if run := a.start(call{"input": 1}); run.Run.State != reeve.RunCompleted || d.String() != "map[ann:1]" {
+		a.SaveVersion(source, false)
+		if run := a.StartRun(Call{"input": 1}); run.Run.State != reeve.RunCompleted || d.String() != "map[ann:1]" {
 			t.Errorf("a person's version is %s and did %s: %s", run.Run.State, d, run.Run.Message)
 		}
 	})
 }
 
-func schedules(h *reevetest.Host) []reeve.Timer {
+func ListSchedules(h *reevetest.Host) []reeve.Timer {
 	h.T.Helper()
 	var list api.ScheduleList
 	h.Want(http.StatusOK, &list, "GET", "/api/schedules", nil)
@@ -334,7 +335,7 @@ func unended(h *reevetest.Host) (list []reeve.Run) {
 
 func attach(h *reevetest.Host, a reeve.Agent, tool string) {
 	h.T.Helper()
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/tools", object{"tool_id": tool})
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/tools", Object{"tool_id": tool})
 }
 
 func detach(h *reevetest.Host, a reeve.Agent, tool string) {

@@ -25,9 +25,9 @@ func TestW15_NothingPlantedRunsOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	mark := filepath.Join(outside, "ran")
-	conversation := w.talk()
-	w.run(conversation, "ls")
-	folder := filepath.Join(w.h.Dir(), "branches", w.branch(conversation).ID)
+	conversation := w.StartConversation()
+	w.Run(conversation, "ls")
+	folder := filepath.Join(w.Host.Dir(), "branches", w.GetBranch(conversation).ID)
 	evil := `printf '#!/bin/sh\ntouch ` + mark + ` ` + r.dir + `/ran ` + r.dir + `/.git/ran ` + folder +
 		`/ran\nexit 0\n' > /project/evil && chmod +x /project/evil; `
 	for i, plant := range []string{
@@ -46,11 +46,11 @@ func TestW15_NothingPlantedRunsOutside(t *testing.T) {
 		`echo / > .git/objects/info/alternates; chmod -R 000 .git`,
 		`git checkout -q -b elsewhere; git branch -q -D $(git for-each-ref --format='%(refname:short)' refs/heads/reeve)`,
 	} {
-		w.run(conversation, evil+plant+"; echo "+strconv.Itoa(i)+" >> page.txt; true")
+		w.Run(conversation, evil+plant+"; echo "+strconv.Itoa(i)+" >> page.txt; true")
 		for _, do := range []func(){
-			func() { w.h.Do("GET", "/api/branches/"+conversation+"/diff", nil) },
-			func() { w.h.Do("GET", "/api/branches/"+conversation+"/log", nil) },
-			func() { w.merge(conversation) },
+			func() { w.Host.Do("GET", "/api/branches/"+conversation+"/diff", nil) },
+			func() { w.Host.Do("GET", "/api/branches/"+conversation+"/log", nil) },
+			func() { w.Merge(conversation) },
 		} {
 			do()
 			for _, p := range []string{mark, r.dir + "/ran", r.dir + "/.git/ran"} {
@@ -59,7 +59,7 @@ func TestW15_NothingPlantedRunsOutside(t *testing.T) {
 				}
 			}
 		}
-		if got := w.run(conversation,
+		if got := w.Run(conversation,
 			"git switch -q $(git for-each-ref --format='%(refname:short)' refs/heads/reeve) 2>/dev/null; git log -1 "+
 				"--format=%H; echo next >> page.txt"); got.ExitCode != 0 {
 			t.Errorf("%s: afterwards %+v", plant, got)
@@ -76,8 +76,8 @@ func TestW15_NothingPlantedRunsOutside(t *testing.T) {
 	if out := r.git("fsck", "--strict"); strings.Contains(out, "error") {
 		t.Errorf("fsck: %s", out)
 	}
-	w.h.Want(200, nil, "POST", "/api/branches/"+conversation+"/discard", nil)
-	if got := w.run(conversation, "git status --porcelain; git log --oneline | wc -l"); got.Note != "" ||
+	w.Host.Want(200, nil, "POST", "/api/branches/"+conversation+"/discard", nil)
+	if got := w.Run(conversation, "git status --porcelain; git log --oneline | wc -l"); got.Note != "" ||
 		got.ExitCode != 0 {
 		t.Errorf("afresh: %+v", got)
 	}
@@ -97,17 +97,17 @@ func TestW15_AForgedTreeIsNotTakenIn(t *testing.T) {
 		`blob=$(echo evil | git hash-object -w --stdin); tree=$(printf '100644 ..\0' > t; bytes $blob >> t; git hash-object -t tree -w --literally t; rm t)`,
 		`tree=$(printf '100644 missing\0' > t; bytes 1234567890123456789012345678901234567890 >> t; git hash-object -t tree -w --literally t; rm t)`,
 	} {
-		conversation := w.talk()
-		got := w.run(conversation, `bytes() { printf "$(echo $1 | sed 's/../\\x&/g')"; }; `+forged+
+		conversation := w.StartConversation()
+		got := w.Run(conversation, `bytes() { printf "$(echo $1 | sed 's/../\\x&/g')"; }; `+forged+
 			`; commit=$(echo forged | git commit-tree $tree -p HEAD); git update-ref $(git symbolic-ref HEAD) $commit; git rev-parse HEAD`)
 		if !isHex(strings.TrimSpace(got.Stdout)) {
 			t.Fatalf("it was not forged: %+v", got)
 		}
-		b := w.branch(conversation)
+		b := w.GetBranch(conversation)
 		if got.Commit != "" || got.Note == "" || r.git("rev-parse", b.Name) != main || b.Head != main {
 			t.Errorf("taken in: %+v", got)
 		}
-		if _, p, status := w.merge(conversation); status == 200 {
+		if _, p, status := w.Merge(conversation); status == 200 {
 			t.Errorf("merged: %+v", p)
 		}
 	}
@@ -124,10 +124,10 @@ func TestW15_PipesHoldNobodyUp(t *testing.T) {
 	if !ok {
 		return
 	}
-	conversation := w.talk()
+	conversation := w.StartConversation()
 	for i, plant := range []string{"mkfifo .gitignore", "mkfifo .gitattributes", "mkdir -p sub; mkfifo sub/.gitignore",
 		"rm .git/HEAD; mkfifo .git/HEAD", "rm .git/index; mkfifo .git/index", "rm .git/config; mkfifo .git/config"} {
-		got := w.run(conversation, plant+"; echo "+strconv.Itoa(i)+" > page.txt")
+		got := w.Run(conversation, plant+"; echo "+strconv.Itoa(i)+" > page.txt")
 		if got.ExitCode != 0 || got.Commit == "" || strings.Contains(got.Note, "took longer") {
 			t.Errorf("%s: %+v", plant, got)
 		}
@@ -145,64 +145,64 @@ func TestW15_RepositoriesAsTheyAre(t *testing.T) {
 	if !ok {
 		return
 	}
-	conversation := w.talk()
-	if res, _, _ := w.try(conversation, "ls"); res.Code != reeve.Conflict ||
+	conversation := w.StartConversation()
+	if res, _, _ := w.TryRun(conversation, "ls"); res.Code != reeve.Conflict ||
 		!strings.Contains(res.Content, "no commits") {
 		t.Errorf("empty: %+v", res)
 	}
 	r.commit(map[string]string{"page.txt": "one\n"})
 	r.git("branch", "reeve/conv-"+strings.TrimPrefix(conversation, "conv_"))
-	if res, _, _ := w.try(conversation, "ls"); res.Code != reeve.Conflict ||
+	if res, _, _ := w.TryRun(conversation, "ls"); res.Code != reeve.Conflict ||
 		!strings.Contains(res.Content, "already has a branch") {
 		t.Errorf("there already: %+v", res)
 	}
 	if r.git("rev-parse", "reeve/conv-"+strings.TrimPrefix(conversation, "conv_")) != r.git("rev-parse", "main") {
 		t.Error("somebody's branch was moved")
 	}
-	w.h.Want(200, nil, "POST", "/api/branches/"+conversation+"/discard", nil)
+	w.Host.Want(200, nil, "POST", "/api/branches/"+conversation+"/discard", nil)
 	if _, err := r.try("rev-parse", "--verify", "reeve/conv-"+strings.TrimPrefix(conversation, "conv_")); err != nil {
 		t.Error("somebody's branch was deleted")
 	}
 	r.git("branch", "-D", "reeve/conv-"+strings.TrimPrefix(conversation, "conv_"))
-	w.run(conversation, "echo two > page.txt; echo new > new.txt")
+	w.Run(conversation, "echo two > page.txt; echo new > new.txt")
 
 	// Somebody has changed the same file, and not committed it: nothing is overwritten, nothing half merged.
 	main := r.git("rev-parse", "main")
 	r.write("page.txt", "mine\n")
-	if _, p, status := w.merge(conversation); status != 409 || !strings.Contains(p.Detail, "page.txt") ||
+	if _, p, status := w.Merge(conversation); status != 409 || !strings.Contains(p.Detail, "page.txt") ||
 		r.git("rev-parse", "main") != main || r.read("page.txt") != "mine\n" || !strings.HasPrefix(r.read("new.txt"),
 		"no: ") {
 		t.Errorf("dirty: %d %+v", status, p)
 	}
 	r.git("checkout", "-q", "page.txt")
 	r.write("aside.txt", "not committed\n") // in nobody's way
-	if _, p, status := w.merge(conversation); status != 200 || r.read("page.txt") != "two\n" ||
+	if _, p, status := w.Merge(conversation); status != 200 || r.read("page.txt") != "two\n" ||
 		r.read("aside.txt") != "not committed\n" {
 		t.Errorf("%d %+v", status, p)
 	}
 
 	// A detached head, or another branch: the files that are checked out stay as they are.
 	r.git("checkout", "-q", "--detach")
-	w.run(conversation, "echo three > page.txt")
-	if _, p, status := w.merge(conversation); status != 200 || r.read("page.txt") != "two\n" ||
+	w.Run(conversation, "echo three > page.txt")
+	if _, p, status := w.Merge(conversation); status != 200 || r.read("page.txt") != "two\n" ||
 		r.git("show", "main:page.txt") != "three" {
 		t.Errorf("detached: %d %+v", status, p)
 	}
-	name := w.branch(conversation).Name
+	name := w.GetBranch(conversation).Name
 	r.git("checkout", "-q", name)
-	if got := w.run(conversation, "echo four > page.txt"); got.Commit != "" ||
+	if got := w.Run(conversation, "echo four > page.txt"); got.Commit != "" ||
 		!strings.Contains(got.Note, "checked out") || r.git("status", "--porcelain") != "?? aside.txt" {
 		t.Errorf("checked out: %+v", got)
 	}
-	w.h.Want(409, nil, "POST", "/api/branches/"+conversation+"/discard", nil)
+	w.Host.Want(409, nil, "POST", "/api/branches/"+conversation+"/discard", nil)
 	r.git("checkout", "-q", "main")
-	if got := w.run(conversation, "ls"); got.Commit == "" || r.git("show", name+":page.txt") != "four" {
+	if got := w.Run(conversation, "ls"); got.Commit == "" || r.git("show", name+":page.txt") != "four" {
 		t.Errorf("it was not brought later: %+v", got)
 	}
 
 	// Programs that filter files could be the agent's own by now, so files are not laid out with them.
 	r.git("config", "filter.tidy.smudge", "./tidy.sh")
-	if _, p, status := w.merge(conversation); status != 409 || !strings.Contains(p.Detail, "filter") {
+	if _, p, status := w.Merge(conversation); status != 409 || !strings.Contains(p.Detail, "filter") {
 		t.Errorf("filters: %d %+v", status, p)
 	}
 	r.git("config", "--unset", "filter.tidy.smudge")
@@ -210,11 +210,11 @@ func TestW15_RepositoriesAsTheyAre(t *testing.T) {
 	// A bare one.
 	bare := repo{t, filepath.Join(filepath.Dir(r.dir), "bare.git")}
 	r.git("clone", "-q", "--bare", r.dir, bare.dir)
-	w.h.Want(201, nil, "POST", "/api/projects", map[string]any{"name": "bare", "path": bare.dir})
-	w.set(map[string]any{"project": "bare"})
-	conversation = w.talk()
-	w.run(conversation, "echo five > page.txt")
-	if _, p, status := w.merge(conversation); status != 200 || bare.git("show", "main:page.txt") != "five" {
+	w.Host.Want(201, nil, "POST", "/api/projects", map[string]any{"name": "bare", "path": bare.dir})
+	w.Configure(map[string]any{"project": "bare"})
+	conversation = w.StartConversation()
+	w.Run(conversation, "echo five > page.txt")
+	if _, p, status := w.Merge(conversation); status != 200 || bare.git("show", "main:page.txt") != "five" {
 		t.Errorf("bare: %d %+v", status, p)
 	}
 }
@@ -228,7 +228,7 @@ func TestW15_ProjectsAreChecked(t *testing.T) {
 		return
 	}
 	plain := t.TempDir()
-	mine := repo{t, filepath.Join(w.h.Dir(), "workspaces", "default", "shared", "trap")}
+	mine := repo{t, filepath.Join(w.Host.Dir(), "workspaces", "default", "shared", "trap")}
 	if err := os.MkdirAll(mine.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -247,21 +247,21 @@ func TestW15_ProjectsAreChecked(t *testing.T) {
 	} {
 		body["name"] = "x"
 		var p api.Problem
-		rep := w.h.Do("POST", "/api/projects", body)
+		rep := w.Host.Do("POST", "/api/projects", body)
 		rep.Decode(t, &p)
 		if rep.Status != 400 || p.Code != reeve.Validation || len(p.Errors) != 1 || p.Errors[0].Expected == "" {
 			t.Errorf("%s: %d %+v", name, rep.Status, p)
 		}
 	}
-	w.h.Want(409, nil, "POST", "/api/projects", map[string]any{"name": "site", "path": r.dir})
+	w.Host.Want(409, nil, "POST", "/api/projects", map[string]any{"name": "site", "path": r.dir})
 	// The default branch is checked out in another worktree, out of reach.
 	r.git("checkout", "-q", "--detach")
 	away := filepath.Join(t.TempDir(), "away")
 	r.git("worktree", "add", "-q", away, "main")
-	conversation := w.talk()
-	w.run(conversation, "echo two > page.txt")
-	if _, p, status := w.merge(conversation); status != 409 || !strings.Contains(p.Detail, "another worktree") {
+	conversation := w.StartConversation()
+	w.Run(conversation, "echo two > page.txt")
+	if _, p, status := w.Merge(conversation); status != 409 || !strings.Contains(p.Detail, "another worktree") {
 		t.Errorf("%d %+v", status, p)
 	}
-	w.h.Want(409, nil, "DELETE", "/api/projects/site", nil)
+	w.Host.Want(409, nil, "DELETE", "/api/projects/site", nil)
 }

@@ -84,14 +84,14 @@ func (r repo) read(name string) string {
 	return string(b)
 }
 
-// worker is an engineer who runs commands on a project, without asking, in a conversation.
-type worker struct {
-	h     *reevetest.Host
-	agent reeve.Agent
+// ShellAgent is an engineer who runs commands on a project, without asking, in a conversation.
+type ShellAgent struct {
+	Host  *reevetest.Host
+	Agent reeve.Agent
 }
 
-// ran is what a command came to.
-type ran struct {
+// CommandResult is what a command came to.
+type CommandResult struct {
 	ExitCode int    `json:"exit_code"`
 	Stdout   string `json:"stdout"`
 	Stderr   string `json:"stderr"`
@@ -103,71 +103,71 @@ type ran struct {
 
 // newWorker makes an agent that works on a project with a repository; ok is false where commands cannot be confined,
 // which is told.
-func newWorker(t *testing.T, r repo, settings map[string]any) (w worker, ok bool) {
+func newWorker(t *testing.T, r repo, settings map[string]any) (w ShellAgent, ok bool) {
 	t.Helper()
-	h := reevetest.StartWith(t, quick(t))
-	w = worker{h, h.Agent("dev", "shell_exec", "file_list")}
-	if reason := shellBroken(h); reason != "" {
+	h := reevetest.StartWith(t, FastConfig(t))
+	w = ShellAgent{h, h.Agent("dev", "shell_exec", "file_list")}
+	if reason := ShellUnavailable(h); reason != "" {
 		t.Log("no confinement here: ", reason)
 		return w, false
 	}
 	h.Want(http.StatusCreated, nil, "POST", "/api/projects", map[string]any{"name": "site", "path": r.dir,
 		"default_branch": "main"})
-	w.set(settings)
+	w.Configure(settings)
 	return w, true
 }
 
-// set gives the agent its settings for commands.
-func (w worker) set(settings map[string]any) {
-	w.h.T.Helper()
+// Configure gives the agent its settings for commands.
+func (w ShellAgent) Configure(settings map[string]any) {
+	w.Host.T.Helper()
 	if settings == nil {
 		settings = map[string]any{"project": "site"}
 	}
-	at := "/api/agents/" + w.agent.ID
-	w.h.Want(200, nil, "PATCH", at,
+	at := "/api/agents/" + w.Agent.ID
+	w.Host.Want(200, nil, "PATCH", at,
 		map[string]any{"kind": "engineer", "policy": map[string]any{"tools": map[string]any{"shell_exec": "allow"}}})
-	w.h.Want(204, nil, "DELETE", at+"/tools/shell_exec", nil)
-	w.h.Want(201, nil, "POST", at+"/tools", map[string]any{"tool_id": "shell_exec", "config": settings})
+	w.Host.Want(204, nil, "DELETE", at+"/tools/shell_exec", nil)
+	w.Host.Want(201, nil, "POST", at+"/tools", map[string]any{"tool_id": "shell_exec", "config": settings})
 }
 
-// talk begins a conversation and gives its id.
-func (w worker) talk() string { return w.h.Talk("dev").ID }
+// StartConversation begins a conversation and gives its id.
+func (w ShellAgent) StartConversation() string { return w.Host.Talk("dev").ID }
 
-// run runs a command that must come to an end.
-func (w worker) run(conversation, command string, more ...any) (out ran) {
-	w.h.T.Helper()
-	res, p, status := w.try(conversation, command, more...)
+// Run runs a command that must come to an end.
+func (w ShellAgent) Run(conversation, command string, more ...any) (out CommandResult) {
+	w.Host.T.Helper()
+	res, p, status := w.TryRun(conversation, command, more...)
 	if status != http.StatusOK || res.IsError {
-		w.h.T.Fatalf("%s: %d %+v %s", command, status, p, res.Content)
+		w.Host.T.Fatalf("%s: %d %+v %s", command, status, p, res.Content)
 	}
 	if err := json.Unmarshal([]byte(res.Content), &out); err != nil {
-		w.h.T.Fatalf("%v: %s", err, res.Content)
+		w.Host.T.Fatalf("%v: %s", err, res.Content)
 	}
 	return out
 }
 
-func (w worker) try(conversation, command string, more ...any) (reeve.Result, api.Problem, int) {
-	w.h.T.Helper()
+func (w ShellAgent) TryRun(conversation, command string, more ...any) (reeve.Result, api.Problem, int) {
+	w.Host.T.Helper()
 	args := map[string]any{"command": command}
 	for i := 0; i+1 < len(more); i += 2 {
 		args[more[i].(string)] = more[i+1]
 	}
-	return do(w.h, "dev", call{"tool": "shell_exec", "session": conversation, "args": args})
+	return TryCall(w.Host, "dev", Call{"tool": "shell_exec", "session": conversation, "args": args})
 }
 
-func (w worker) branch(id string) (b reeve.Branch) {
-	w.h.T.Helper()
-	w.h.Want(200, &b, "GET", "/api/branches/"+id, nil)
+func (w ShellAgent) GetBranch(id string) (b reeve.Branch) {
+	w.Host.T.Helper()
+	w.Host.Want(200, &b, "GET", "/api/branches/"+id, nil)
 	return b
 }
 
-func (w worker) merge(id string) (m reeve.MergeResult, p api.Problem, status int) {
-	w.h.T.Helper()
-	r := w.h.Do("POST", "/api/branches/"+id+"/merge", map[string]any{})
+func (w ShellAgent) Merge(id string) (m reeve.MergeResult, p api.Problem, status int) {
+	w.Host.T.Helper()
+	r := w.Host.Do("POST", "/api/branches/"+id+"/merge", map[string]any{})
 	if r.Status < 300 {
-		r.Decode(w.h.T, &m)
+		r.Decode(w.Host.T, &m)
 	} else {
-		r.Decode(w.h.T, &p)
+		r.Decode(w.Host.T, &p)
 	}
 	return m, p, r.Status
 }

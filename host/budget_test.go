@@ -19,12 +19,12 @@ import (
 	"reeve/reevetest"
 )
 
-func budget(h *reevetest.Host, subject string, body map[string]any) {
+func SetBudget(h *reevetest.Host, subject string, body map[string]any) {
 	h.T.Helper()
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/"+subject, body)
 }
 
-func budgetOf(h *reevetest.Host, subject string) reeve.Budget {
+func GetBudget(h *reevetest.Host, subject string) reeve.Budget {
 	h.T.Helper()
 	var list api.BudgetList
 	h.Want(http.StatusOK, &list, "GET", "/api/budgets", nil)
@@ -38,9 +38,9 @@ func budgetOf(h *reevetest.Host, subject string) reeve.Budget {
 }
 
 // spender is a tool that costs what it says, at most.
-func spender(id string, effect reeve.Effect, most, real reeve.Amount, ran *counter) reeve.Tool {
-	t := tool(id, effect, func(_ context.Context, inv *reeve.Invocation) (any, error) {
-		ran.n.Add(1)
+func spender(id string, effect reeve.Effect, most, real reeve.Amount, ran *Counter) reeve.Tool {
+	t := Tool(id, effect, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+		ran.N.Add(1)
 		inv.Spend(real.Tokens, real.Micros)
 		return "spent", nil
 	})
@@ -56,31 +56,31 @@ func TestG17_ABudgetEndsWhatWouldGoOverIt(t *testing.T) {
 		for what, limit := range map[string]map[string]any{"calls": {"calls": 2}, "tokens": {"tokens": 25},
 			"money": {"micros": 250}} {
 			t.Run(string(effect)+" "+what, func(t *testing.T) {
-				var ran counter
+				var ran Counter
 				h := reevetest.Start(t, spender("x", effect, reeve.Amount{Tokens: 10, Micros: 100},
 					reeve.Amount{Tokens: 9, Micros: 90}, &ran))
 				a := h.Agent("a", "x")
-				budget(h, "agent:a", map[string]any{"limit": limit})
+				SetBudget(h, "agent:a", map[string]any{"limit": limit})
 				for range 2 {
 					if res := h.Call(a.ID, "x", nil); res.IsError || res.Spent.Tokens != 9 || res.Spent.Micros != 90 ||
 						res.Spent.Calls != 1 {
 						t.Fatalf("%+v", res)
 					}
 				}
-				_, p, status := do(h, a.ID, call{"tool": "x"})
+				_, p, status := TryCall(h, a.ID, Call{"tool": "x"})
 				if status != http.StatusPaymentRequired || p.Code != reeve.BudgetExceeded ||
-					!strings.Contains(p.Detail, what) || ran.count() != 2 {
-					t.Errorf("%d %+v after %d", status, p, ran.count())
+					!strings.Contains(p.Detail, what) || ran.Count() != 2 {
+					t.Errorf("%d %+v after %d", status, p, ran.Count())
 				}
-				b := budgetOf(h, "agent:"+a.ID)
+				b := GetBudget(h, "agent:"+a.ID)
 				if b.Used.Calls != 2 || b.Used.Tokens != 18 || b.Used.Micros != 180 || b.Used.Millis < 2 ||
 					!b.Reserved.IsZero() {
 					t.Errorf("the budget shows %+v", b)
 				}
 				// raised: it goes on, and nothing is forgotten
-				budget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 100}})
+				SetBudget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 100}})
 				h.Call(a.ID, "x", nil)
-				if b := budgetOf(h, "agent:"+a.ID); b.Used.Calls != 3 || b.Used.Tokens != 27 {
+				if b := GetBudget(h, "agent:"+a.ID); b.Used.Calls != 3 || b.Used.Tokens != 27 {
 					t.Errorf("the budget shows %+v", b)
 				}
 			})
@@ -93,7 +93,7 @@ func TestG17_TimeLeftIsTheTimeout(t *testing.T) {
 	t.Parallel()
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
-	x := tool("x", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
+	x := Tool("x", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -104,15 +104,15 @@ func TestG17_TimeLeftIsTheTimeout(t *testing.T) {
 	x.Retry = reeve.Retry{Attempts: 5}
 	h := reevetest.Start(t, x)
 	a := h.Agent("a", "x")
-	budget(h, "workspace", map[string]any{"limit": map[string]any{"millis": 60}})
+	SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"millis": 60}})
 	if res := h.Call(a.ID, "x", nil); res.Code != reeve.Timeout {
 		t.Errorf("%+v", res)
 	}
-	b := budgetOf(h, "workspace")
+	b := GetBudget(h, "workspace")
 	if b.Used.Millis < 60 || b.Used.Millis > 2000 || b.Used.Calls != 1 || !b.Reserved.IsZero() {
 		t.Errorf("the budget shows %+v", b)
 	}
-	if _, p, status := do(h, a.ID, call{"tool": "x"}); status != http.StatusPaymentRequired ||
+	if _, p, status := TryCall(h, a.ID, Call{"tool": "x"}); status != http.StatusPaymentRequired ||
 		!strings.Contains(p.Detail, "seconds") {
 		t.Errorf("%d %+v", status, p)
 	}
@@ -121,16 +121,16 @@ func TestG17_TimeLeftIsTheTimeout(t *testing.T) {
 // A run draws on its own budget, on its parents', on its agent's and on its workspace's.
 func TestG17_AChildDrawsOnItsParents(t *testing.T) {
 	t.Parallel()
-	var ran counter
+	var ran Counter
 	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
 	a := h.Agent("a", "x")
-	budget(h, "run:grand", map[string]any{"limit": map[string]any{"micros": 35}})
-	budget(h, "run:parent", map[string]any{"limit": map[string]any{"micros": 1000}, "parent": "run:grand"})
-	budget(h, "run:child", map[string]any{"limit": map[string]any{"micros": 25}, "parent": "run:parent"})
-	budget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 1000}})
+	SetBudget(h, "run:grand", map[string]any{"limit": map[string]any{"micros": 35}})
+	SetBudget(h, "run:parent", map[string]any{"limit": map[string]any{"micros": 1000}, "parent": "run:grand"})
+	SetBudget(h, "run:child", map[string]any{"limit": map[string]any{"micros": 25}, "parent": "run:parent"})
+	SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 1000}})
 	spend := func(run string, want int) {
 		t.Helper()
-		if _, p, status := do(h, a.ID, call{"tool": "x", "run": run}); status != want {
+		if _, p, status := TryCall(h, a.ID, Call{"tool": "x", "run": run}); status != want {
 			t.Fatalf("%s: %d %+v", run, status, p)
 		}
 	}
@@ -141,7 +141,7 @@ func TestG17_AChildDrawsOnItsParents(t *testing.T) {
 	spend("parent", http.StatusPaymentRequired) // its parent's is
 	spend("else", http.StatusOK)
 	for subject, want := range map[string]int64{"run:child": 20, "run:parent": 30, "run:grand": 30, "workspace": 40} {
-		b := budgetOf(h, subject)
+		b := GetBudget(h, subject)
 		if b.Used.Micros != want || !b.Reserved.IsZero() {
 			t.Errorf("%s shows %+v, want %d used", subject, b, want)
 		}
@@ -152,37 +152,37 @@ func TestG17_AChildDrawsOnItsParents(t *testing.T) {
 // counted.
 func TestG17_ABudgetParksWhereTheOperatorSaysSo(t *testing.T) {
 	t.Parallel()
-	var ran counter
+	var ran Counter
 	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{}, reeve.Amount{}, &ran),
 		spender("r", reeve.Read, reeve.Amount{}, reeve.Amount{}, &ran))
 	a := h.Agent("a", "x", "r")
-	budget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 1}, "on_exceed": "park"})
+	SetBudget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 1}, "on_exceed": "park"})
 	h.Call(a.ID, "x", nil)
 	res := h.Call(a.ID, "x", nil)
 	if res.State != reeve.Parked || !strings.Contains(res.Message, "calls") {
 		t.Fatalf("%+v", res)
 	}
-	if in := inbox(h); len(in.Approvals) != 1 || !strings.Contains(in.Approvals[0].Why, "budget") {
+	if in := GetInbox(h); len(in.Approvals) != 1 || !strings.Contains(in.Approvals[0].Why, "budget") {
 		t.Errorf("%+v", in)
 	}
-	if b := budgetOf(h, "agent:"+a.ID); !b.Reserved.IsZero() || b.Used.Calls != 1 { // what waits holds nothing
+	if b := GetBudget(h, "agent:"+a.ID); !b.Reserved.IsZero() || b.Used.Calls != 1 { // what waits holds nothing
 		t.Errorf("%+v", b)
 	}
 	// nobody is asked about a read
-	if _, p, status := do(h, a.ID, call{"tool": "r"}); status != http.StatusPaymentRequired {
+	if _, p, status := TryCall(h, a.ID, Call{"tool": "r"}); status != http.StatusPaymentRequired {
 		t.Errorf("%d %+v", status, p)
 	}
-	decide(h, res.ApprovalID, "approve")
+	Decide(h, res.ApprovalID, "approve")
 	h.Settle(t.Context())
-	if op := operation(h, res.OperationID); op.State != reeve.Committed || ran.count() != 2 {
+	if op := GetOperation(h, res.OperationID); op.State != reeve.Committed || ran.Count() != 2 {
 		t.Errorf("%+v", op)
 	}
-	if b := budgetOf(h, "agent:"+a.ID); b.Used.Calls != 2 || !b.Reserved.IsZero() {
+	if b := GetBudget(h, "agent:"+a.ID); b.Used.Calls != 2 || !b.Reserved.IsZero() {
 		t.Errorf("%+v", b)
 	}
 	denied := h.Call(a.ID, "x", nil)
-	decide(h, denied.ApprovalID, "deny")
-	if b := budgetOf(h, "agent:"+a.ID); b.Used.Calls != 2 || ran.count() != 2 {
+	Decide(h, denied.ApprovalID, "deny")
+	if b := GetBudget(h, "agent:"+a.ID); b.Used.Calls != 2 || ran.Count() != 2 {
 		t.Errorf("%+v", b)
 	}
 }
@@ -193,18 +193,18 @@ func TestG17_AnApprovalIsNoOverdraft(t *testing.T) {
 	t.Parallel()
 	for _, onExceed := range []string{"end", "park"} {
 		t.Run(onExceed, func(t *testing.T) {
-			var ran counter
+			var ran Counter
 			x := spender("x", reeve.Unsafe, reeve.Amount{}, reeve.Amount{}, &ran)
 			x.Tier = reeve.Privileged
 			h := reevetest.Start(t, x, spender("free", reeve.Keyed, reeve.Amount{}, reeve.Amount{}, &ran))
 			a := h.Agent("a", "x", "free")
-			budget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 1}, "on_exceed": onExceed})
+			SetBudget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 1}, "on_exceed": onExceed})
 			res := h.Call(a.ID, "x", nil)
 			h.Call(a.ID, "free", nil) // takes what is left
-			decide(h, res.ApprovalID, "approve")
+			Decide(h, res.ApprovalID, "approve")
 			h.Settle(t.Context())
-			op := operation(h, res.OperationID)
-			if ran.count() != 1 {
+			op := GetOperation(h, res.OperationID)
+			if ran.Count() != 1 {
 				t.Fatalf("it ran over budget: %+v", op)
 			}
 			if onExceed == "end" {
@@ -213,16 +213,16 @@ func TestG17_AnApprovalIsNoOverdraft(t *testing.T) {
 				}
 				return
 			}
-			in := inbox(h)
+			in := GetInbox(h)
 			if op.State != reeve.Parked || len(in.Approvals) != 1 || in.Approvals[0].ID == res.ApprovalID {
 				t.Fatalf("%+v, inbox %+v", op, in)
 			}
-			decide(h, in.Approvals[0].ID, "approve")
+			Decide(h, in.Approvals[0].ID, "approve")
 			h.Settle(t.Context())
-			if op := operation(h, res.OperationID); op.State != reeve.Committed || ran.count() != 2 {
+			if op := GetOperation(h, res.OperationID); op.State != reeve.Committed || ran.Count() != 2 {
 				t.Errorf("%+v", op)
 			}
-			pairs(h, thread(h, a.ID, ""))
+			PairCalls(h, ListThread(h, a.ID, ""))
 		})
 	}
 }
@@ -232,16 +232,16 @@ func TestG17_ConcurrentCallsNeverOverspend(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
 		t.Run(string(effect), func(t *testing.T) {
-			var ran counter
+			var ran Counter
 			h := reevetest.Start(t, spender("x", effect, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
 			a := h.Agent("a", "x")
-			budget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 55}})
-			budget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 100}})
+			SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 55}})
+			SetBudget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 100}})
 			var ok, over atomic.Int64
 			var wg sync.WaitGroup
 			for range 24 {
 				wg.Go(func() {
-					switch _, p, status := do(h, a.ID, call{"tool": "x"}); status {
+					switch _, p, status := TryCall(h, a.ID, Call{"tool": "x"}); status {
 					case http.StatusOK:
 						ok.Add(1)
 					case http.StatusPaymentRequired:
@@ -252,15 +252,15 @@ func TestG17_ConcurrentCallsNeverOverspend(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if ok.Load() != 5 || over.Load() != 19 || (effect != reeve.Local && ran.count() != 5) {
-				t.Errorf("%d passed, %d were refused, %d ran", ok.Load(), over.Load(), ran.count())
+			if ok.Load() != 5 || over.Load() != 19 || (effect != reeve.Local && ran.Count() != 5) {
+				t.Errorf("%d passed, %d were refused, %d ran", ok.Load(), over.Load(), ran.Count())
 			}
 			for _, s := range []string{"workspace", "agent:" + a.ID} {
-				if b := budgetOf(h, s); b.Used.Micros != 50 || b.Used.Calls != 5 || !b.Reserved.IsZero() {
+				if b := GetBudget(h, s); b.Used.Micros != 50 || b.Used.Calls != 5 || !b.Reserved.IsZero() {
 					t.Errorf("%s shows %+v", s, b)
 				}
 			}
-			if n := len(pairs(h, thread(h, a.ID, ""))); n != 24 {
+			if n := len(PairCalls(h, ListThread(h, a.ID, ""))); n != 24 {
 				t.Errorf("%d actions", n)
 			}
 		})
@@ -270,50 +270,50 @@ func TestG17_ConcurrentCallsNeverOverspend(t *testing.T) {
 // What is reserved is shown while a call is under way, kept for one that a crash left open, and given back in the end.
 func TestG17_ReservationsOutliveACrashAndEnd(t *testing.T) {
 	t.Parallel()
-	w := newWitness(t)
+	w := NewWitness(t)
 	open := make(chan struct{})
-	w.after = func(n int, _ http.ResponseWriter, _ *http.Request) bool {
+	w.After = func(n int, _ http.ResponseWriter, _ *http.Request) bool {
 		if n == 1 {
 			<-open
 		}
 		return false
 	}
 	started, release := make(chan struct{}), make(chan struct{})
-	slow := tool("slow", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+	slow := Tool("slow", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 		started <- struct{}{}
 		<-release
 		return "", nil
 	})
-	h := reevetest.StartWith(t, quick(t), slow)
-	define(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL},
+	h := reevetest.StartWith(t, FastConfig(t), slow)
+	DefineHTTPTool(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL},
 		map[string]any{"timeout_ms": 20000, "cost": map[string]any{"micros": 7}})
 	a := h.Agent("a", "send", "slow")
-	budget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 10, "calls": 10}})
+	SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 10, "calls": 10}})
 	var wg sync.WaitGroup
 	for _, id := range []string{"send", "slow"} {
 		wg.Go(func() { _, _ = h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: id}) })
 	}
 	t.Cleanup(func() { close(open); close(release); wg.Wait() })
-	<-w.reached
+	<-w.Reached
 	<-started
-	if b := budgetOf(h, "workspace"); b.Reserved.Micros != 7 || b.Reserved.Calls != 2 || b.Used.Calls != 0 {
+	if b := GetBudget(h, "workspace"); b.Reserved.Micros != 7 || b.Reserved.Calls != 2 || b.Used.Calls != 0 {
 		t.Errorf("under way: %+v", b)
 	}
-	if _, p, status := do(h, a.ID, call{"tool": "send"}); status != http.StatusPaymentRequired {
+	if _, p, status := TryCall(h, a.ID, Call{"tool": "send"}); status != http.StatusPaymentRequired {
 		t.Errorf("%d %+v", status, p)
 	}
-	after := crashed(h, slow)
-	op := operations(after)[0]
-	if got := settle(after, op.ID); got.State != reeve.Committed || got.Spent.Calls != 1 {
+	after := RestartAfterCrash(h, slow)
+	op := ListOperations(after)[0]
+	if got := finishOperation(after, op.ID); got.State != reeve.Committed || got.Spent.Calls != 1 {
 		t.Errorf("%+v", got)
 	}
 	// the read left nothing to finish: what it held is dropped
 	after.Settle(t.Context())
 	// it does not say what it cost: what it declares
-	if b := budgetOf(after, "workspace"); !b.Reserved.IsZero() || b.Used.Calls != 1 || b.Used.Micros != 7 {
+	if b := GetBudget(after, "workspace"); !b.Reserved.IsZero() || b.Used.Calls != 1 || b.Used.Micros != 7 {
 		t.Errorf("after the crash: %+v", b)
 	}
-	budget(after, "workspace", map[string]any{"limit": map[string]any{"micros": 14}})
+	SetBudget(after, "workspace", map[string]any{"limit": map[string]any{"micros": 14}})
 	if res := after.Call(a.ID, "send", nil); res.State != reeve.Committed {
 		t.Errorf("%+v", res)
 	}
@@ -322,9 +322,9 @@ func TestG17_ReservationsOutliveACrashAndEnd(t *testing.T) {
 // A call whose outcome takes several tries is one call, and holds its claim until the end.
 func TestG17_AnOpenOutcomeIsCountedOnce(t *testing.T) {
 	t.Parallel()
-	var sent counter
-	x := tool("x", reeve.Verifiable, func(_ context.Context, inv *reeve.Invocation) (any, error) {
-		sent.n.Add(1)
+	var sent Counter
+	x := Tool("x", reeve.Verifiable, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+		sent.N.Add(1)
 		inv.Spend(0, 3)
 		return nil, reeve.Errorf(reeve.Timeout, "late")
 	})
@@ -336,17 +336,17 @@ func TestG17_AnOpenOutcomeIsCountedOnce(t *testing.T) {
 		return reeve.CannotTell, nil, nil
 	}
 	x.Cost = reeve.Amount{Micros: 5}
-	h := reevetest.StartWith(t, quick(t), x)
+	h := reevetest.StartWith(t, FastConfig(t), x)
 	a := h.Agent("a", "x")
-	budget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 100}})
+	SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 100}})
 	res := h.Call(a.ID, "x", nil)
-	if b := budgetOf(h, "workspace"); res.State != reeve.Dispatched || b.Reserved.Micros != 5 || b.Used.Micros != 3 ||
+	if b := GetBudget(h, "workspace"); res.State != reeve.Dispatched || b.Reserved.Micros != 5 || b.Used.Micros != 3 ||
 		b.Used.Calls != 1 {
 		t.Errorf("%+v, %+v", res, b)
 	}
 	know.Store(true)
-	op := settle(h, res.OperationID)
-	b := budgetOf(h, "workspace")
+	op := finishOperation(h, res.OperationID)
+	b := GetBudget(h, "workspace")
 	if op.State != reeve.Committed || op.Spent.Micros != 3 || op.Spent.Calls != 1 || b.Used.Micros != 3 ||
 		b.Used.Calls != 1 || !b.Reserved.IsZero() || b.Used.Millis != op.Spent.Millis {
 		t.Errorf("%+v, %+v", op, b)
@@ -369,47 +369,47 @@ func TestG17_AnAgentThatIsGoneHoldsNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var h *reevetest.Host
-			var sent counter
-			send := tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
-				if sent.n.Add(1); sent.count() == c.last {
+			var sent Counter
+			send := Tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+				if sent.N.Add(1); sent.Count() == c.last {
 					h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/sender", nil)
 				}
 				return nil, c.says
 			})
 			send.Async, send.Cost = c.async, reeve.Amount{Micros: 5}
-			cfg := quick(t)
+			cfg := FastConfig(t)
 			cfg.RetryTries, cfg.Model = 2,
-				script(t, "answers:\n- {when: begin, text: 'I have begun', fail: {hang: true, after: 1}}\n")
+				ScriptedModel(t, "answers:\n- {when: begin, text: 'I have begun', fail: {hang: true, after: 1}}\n")
 			h = reevetest.Run(t, cfg, send)
 			h.Agent("bot")
 			h.Agent("sender", "send")
-			budget(h, "workspace", object{"limit": object{"micros": 100}})
+			SetBudget(h, "workspace", Object{"limit": Object{"micros": 100}})
 			talk := h.Talk("bot")
-			turn := speak(h, talk.ID, "begin")
-			res, p, status := do(h, "sender", call{"tool": "send", "run": turn.ID})
+			turn := StartTurn(h, talk.ID, "begin")
+			res, p, status := TryCall(h, "sender", Call{"tool": "send", "run": turn.ID})
 			if status != http.StatusAccepted {
 				t.Fatalf("%d %+v", status, p)
 			}
-			open := func() []reeve.Operation { return inbox(h).Unknown }
-			eventually(t, "a person to be asked", func() bool { return len(open()) == 1 })
+			open := func() []reeve.Operation { return GetInbox(h).Unknown }
+			Eventually(t, "a person to be asked", func() bool { return len(open()) == 1 })
 			if c.last > 1 {
 				h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/resolve",
-					object{"resolution": "retry"})
-				eventually(t, "a person to be asked again", func() bool {
-					return sent.count() == c.last &&
+					Object{"resolution": "retry"})
+				Eventually(t, "a person to be asked again", func() bool {
+					return sent.Count() == c.last &&
 						len(open()) == 1
 				})
 			}
-			op := operation(h, res.OperationID)
+			op := GetOperation(h, res.OperationID)
 			if op.State != reeve.Unknown || !strings.Contains(op.Message, "the agent no longer exists") ||
 				op.NextAttemptAt != nil || op.TimeoutAt != nil {
 				t.Errorf("%+v", op)
 			}
-			if b := budgetOf(h, "workspace"); b.Reserved.Micros != 0 { // the turn's model holds no money
+			if b := GetBudget(h, "workspace"); b.Reserved.Micros != 0 { // the turn's model holds no money
 				t.Errorf("%+v", b)
 			}
 			var told []reeve.Frame
-			for _, f := range kept(h, talk.ID) {
+			for _, f := range ListFrames(h, talk.ID) {
 				if f.Type == reeve.FrameApproval && strings.Contains(f.Message, "the agent no longer exists") {
 					told = append(told, f)
 				}
@@ -428,7 +428,7 @@ func TestG17_FailuresAreCountedRefusalsAreNot(t *testing.T) {
 	t.Parallel()
 	var list []reeve.Tool
 	for _, e := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
-		x := tool("x_"+string(e), e, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+		x := Tool("x_"+string(e), e, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 			inv.Spend(1, 2)
 			return nil, errors.New("no")
 		})
@@ -442,12 +442,12 @@ func TestG17_FailuresAreCountedRefusalsAreNot(t *testing.T) {
 	}
 	h := reevetest.Start(t, list...)
 	a := h.Agent("a", "x_read", "x_local", "x_keyed")
-	budget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 1000}})
+	SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 1000}})
 	for _, x := range list {
 		h.Call(a.ID, x.ID, nil)
-		do(h, a.ID, call{"tool": x.ID, "args": map[string]any{"a": 1}})
+		TryCall(h, a.ID, Call{"tool": x.ID, "args": map[string]any{"a": 1}})
 	}
-	if b := budgetOf(h, "workspace"); b.Used.Calls != 3 || b.Used.Tokens != 3 || b.Used.Micros != 6 ||
+	if b := GetBudget(h, "workspace"); b.Used.Calls != 3 || b.Used.Tokens != 3 || b.Used.Micros != 6 ||
 		!b.Reserved.IsZero() {
 		t.Errorf("%+v", b)
 	}
@@ -458,37 +458,37 @@ func TestG17_AChainThatChangesUnderWayHoldsNothing(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed} {
 		started, release := make(chan struct{}), make(chan struct{})
-		slow := tool("slow", effect, func(context.Context, *reeve.Invocation) (any, error) {
+		slow := Tool("slow", effect, func(context.Context, *reeve.Invocation) (any, error) {
 			started <- struct{}{}
 			<-release
 			return "", nil
 		})
-		h := reevetest.StartWith(t, quick(t), slow)
+		h := reevetest.StartWith(t, FastConfig(t), slow)
 		a := h.Agent("a", "slow")
 		limit := map[string]any{"calls": 10}
-		budget(h, "run:old", map[string]any{"limit": limit})
-		budget(h, "run:new", map[string]any{"limit": limit})
-		budget(h, "agent:a", map[string]any{"limit": limit, "parent": "run:old"})
-		budget(h, "workspace", map[string]any{"limit": limit})
+		SetBudget(h, "run:old", map[string]any{"limit": limit})
+		SetBudget(h, "run:new", map[string]any{"limit": limit})
+		SetBudget(h, "agent:a", map[string]any{"limit": limit, "parent": "run:old"})
+		SetBudget(h, "workspace", map[string]any{"limit": limit})
 		done := make(chan error, 1)
 		go func() {
 			_, err := h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: "slow"})
 			done <- err
 		}()
 		<-started
-		if b := budgetOf(h, "run:old"); b.Reserved.Calls != 1 {
+		if b := GetBudget(h, "run:old"); b.Reserved.Calls != 1 {
 			t.Errorf("%s, under way: %+v", effect, b)
 		}
-		budget(h, "agent:a", map[string]any{"limit": limit, "parent": "run:new"})
+		SetBudget(h, "agent:a", map[string]any{"limit": limit, "parent": "run:new"})
 		h.Want(http.StatusNoContent, nil, "DELETE", "/api/budgets/workspace", nil)
 		go func() { <-started }() // a read is judged again, and so made again
 		close(release)
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		budget(h, "workspace", map[string]any{"limit": limit}) // what was claimed of it before is not claimed now
+		SetBudget(h, "workspace", map[string]any{"limit": limit}) // what was claimed of it before is not claimed now
 		for subject, used := range map[string]int64{"run:old": 0, "run:new": 1, "agent:" + a.ID: 1, "workspace": 0} {
-			if b := budgetOf(h, subject); !b.Reserved.IsZero() || b.Used.Calls != used {
+			if b := GetBudget(h, subject); !b.Reserved.IsZero() || b.Used.Calls != used {
 				t.Errorf("%s, %s: %+v", effect, subject, b)
 			}
 		}
@@ -500,17 +500,17 @@ func TestG17_NoBudgetIsItsOwnParent(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	a, b := h.Agent("a"), h.Agent("b")
-	limit := object{"calls": 1}
-	budget(h, "agent:a", object{"limit": limit, "parent": "agent:b"})
+	limit := Object{"calls": 1}
+	SetBudget(h, "agent:a", Object{"limit": limit, "parent": "agent:b"})
 	for subject, parent := range map[string]string{"agent:a": "agent:" + a.ID, "agent:b": "agent:a"} {
 		var p api.Problem
-		h.Want(http.StatusBadRequest, &p, "PUT", "/api/budgets/"+subject, object{"limit": limit, "parent": parent})
+		h.Want(http.StatusBadRequest, &p, "PUT", "/api/budgets/"+subject, Object{"limit": limit, "parent": parent})
 		if p.Code != reeve.Validation || len(p.Errors) != 1 || p.Errors[0].Path != "/parent" ||
 			!strings.Contains(p.Detail, a.ID) {
 			t.Errorf("%+v", p)
 		}
 	}
-	h.Want(http.StatusNotFound, nil, "PUT", "/api/budgets/agent:a", object{"limit": limit, "parent": "agent:nobody"})
+	h.Want(http.StatusNotFound, nil, "PUT", "/api/budgets/agent:a", Object{"limit": limit, "parent": "agent:nobody"})
 	var list api.BudgetList
 	if h.Want(http.StatusOK, &list, "GET", "/api/budgets", nil); len(list.Budgets) != 1 ||
 		list.Budgets[0].Parent != "agent:"+b.ID {
@@ -525,30 +525,30 @@ func TestG17_WhatIsAnsweredLaterIsCharged(t *testing.T) {
 	for name, early := range map[string]bool{"after": false, "before": true} {
 		t.Run(name, func(t *testing.T) {
 			entered, finish := make(chan struct{}, 1), make(chan struct{})
-			send := tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+			send := Tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 				if entered <- struct{}{}; early {
 					<-finish
 				}
 				return nil, &reeve.Error{Code: reeve.InProgress, Message: "it will come", RetryAfter: time.Minute}
 			})
 			send.Async, send.Cost = true, reeve.Amount{Micros: 5, Tokens: 7}
-			h := reevetest.Run(t, quick(t), send)
+			h := reevetest.Run(t, FastConfig(t), send)
 			h.Agent("sender", "send")
-			budget(h, "workspace", object{"limit": object{"micros": 100}})
-			res, p, status := do(h, "sender", call{"tool": "send"})
+			SetBudget(h, "workspace", Object{"limit": Object{"micros": 100}})
+			res, p, status := TryCall(h, "sender", Call{"tool": "send"})
 			if status != http.StatusAccepted {
 				t.Fatalf("%d %+v", status, p)
 			}
 			id := res.OperationID
 			<-entered
 			if !early {
-				eventually(t, "its request to be answered",
-					func() bool { op := operation(h, id); return op.IsAwaited() })
+				Eventually(t, "its request to be answered",
+					func() bool { op := GetOperation(h, id); return op.IsAwaited() })
 			}
-			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+id+"/result", object{"content": "done"})
+			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+id+"/result", Object{"content": "done"})
 			close(finish)
-			eventually(t, "nothing to be held", func() bool { return budgetOf(h, "workspace").Reserved.Micros == 0 })
-			if b, op := budgetOf(h, "workspace"), operation(h, id); b.Used.Micros != 5 || b.Used.Tokens != 7 ||
+			Eventually(t, "nothing to be held", func() bool { return GetBudget(h, "workspace").Reserved.Micros == 0 })
+			if b, op := GetBudget(h, "workspace"), GetOperation(h, id); b.Used.Micros != 5 || b.Used.Tokens != 7 ||
 				b.Used.Calls != 1 || op.Spent.Micros != 5 {
 				t.Errorf("used %+v, the operation %+v", b.Used, op.Spent)
 			}
@@ -561,10 +561,10 @@ func TestG17_WhatIsAnsweredLaterIsCharged(t *testing.T) {
 func TestG17_BudgetsAreHeldInOneOrder(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	cfg := quick(t)
+	cfg := FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	var during atomic.Pointer[func()]
-	look := tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+	look := Tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 		if f := during.Swap(nil); f != nil {
 			(*f)()
 		}
@@ -572,10 +572,10 @@ func TestG17_BudgetsAreHeldInOneOrder(t *testing.T) {
 	})
 	h := reevetest.StartWith(t, cfg, look)
 	a, b := h.Agent("a", "look"), h.Agent("b", "look")
-	limit := object{"calls": 100}
-	budget(h, "workspace", object{"limit": limit})
-	budget(h, "agent:"+b.ID, object{"limit": limit})
-	budget(h, "agent:"+a.ID, object{"limit": limit, "parent": "agent:" + b.ID})
+	limit := Object{"calls": 100}
+	SetBudget(h, "workspace", Object{"limit": limit})
+	SetBudget(h, "agent:"+b.ID, Object{"limit": limit})
+	SetBudget(h, "agent:"+a.ID, Object{"limit": limit, "parent": "agent:" + b.ID})
 	connect := func() *pgx.Conn {
 		t.Helper()
 		c, err := pgx.Connect(ctx, cfg.Database)
@@ -600,8 +600,8 @@ func TestG17_BudgetsAreHeldInOneOrder(t *testing.T) {
 			during.Store(&hold)
 		}
 		done := make(chan int, 1)
-		go func() { done <- h.Do("POST", "/api/agents/a/calls", call{"tool": "look"}).Status }()
-		eventually(t, "a call that "+when+" waits for the parent", func() (waits bool) {
+		go func() { done <- h.Do("POST", "/api/agents/a/calls", Call{"tool": "look"}).Status }()
+		Eventually(t, "a call that "+when+" waits for the parent", func() (waits bool) {
 			err := watch.QueryRow(ctx,
 				"SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = "+
 					"'Lock'").Scan(&waits)
@@ -626,7 +626,7 @@ func TestG17_ARunShowsWhatItsCallsCost(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			entered, finish := make(chan struct{}, 1), make(chan struct{})
 			var sent atomic.Int64
-			send := tool("send", reeve.Unsafe, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+			send := Tool("send", reeve.Unsafe, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 				inv.Spend(7, 0)
 				if strings.HasPrefix(way, "cancel") {
 					entered <- struct{}{}
@@ -640,31 +640,32 @@ func TestG17_ARunShowsWhatItsCallsCost(t *testing.T) {
 			if way == "cancel and try again" {
 				send.Effect = reeve.Keyed
 			}
-			eachTalker(t, "- {when: begin, calls: [{name: send, args: {}}]}\n- {text: well}\n", []reeve.Tool{send},
-				func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+			RunOnBothDatabases(t, "- {when: begin, calls: [{name: send, args: {}}]}\n- {text: well}\n",
+				[]reeve.Tool{send},
+				func(t *testing.T, h *reevetest.Host, _ *RecordingModel) {
 					finish = make(chan struct{})
 					sent.Store(0)
-					turn := speak(h, h.Talk("bot").ID, "begin")
+					turn := StartTurn(h, h.Talk("bot").ID, "begin")
 					if strings.HasPrefix(way, "cancel") {
 						<-entered
 						h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
 						close(finish)
 					} else {
-						eventually(t, "a person to be asked", func() bool { return len(inbox(h).Unknown) == 1 })
-						h.Want(http.StatusOK, nil, "POST", "/api/operations/"+inbox(h).Unknown[0].ID+"/resolve",
-							object{"resolution": way})
+						Eventually(t, "a person to be asked", func() bool { return len(GetInbox(h).Unknown) == 1 })
+						h.Want(http.StatusOK, nil, "POST", "/api/operations/"+GetInbox(h).Unknown[0].ID+"/resolve",
+							Object{"resolution": way})
 					}
 					if way == "cancel and try again" {
 						<-entered
 					}
 					var op reeve.Operation
-					eventually(t, "the call to be over",
+					Eventually(t, "the call to be over",
 						func() bool {
-							op = operations(h)[0]
+							op = ListOperations(h)[0]
 							return op.State == reeve.Committed ||
 								op.State == reeve.Unknown
 						})
-					d := over(h, turn.ID)
+					d := WaitForTurn(h, turn.ID)
 					for _, m := range d.Messages { // what the model cost
 						var info struct{ Spent reeve.Amount }
 						if err := json.Unmarshal(m.Metadata, &info); err != nil {

@@ -15,13 +15,13 @@ func TestL06_ACorruptEntityHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	picky, easy := h.Agent("picky"), h.Agent("easy")
-	rehearse(h, picky.ID, "seen")
-	rehearse(h, easy.ID, "seen")
-	watch(h, picky.ID, "key", "TASK", `entity.title != ""`)
-	watch(h, easy.ID, "key", "TASK", "")
+	SetRehearsal(h, picky.ID, "seen")
+	SetRehearsal(h, easy.ID, "seen")
+	Subscribe(h, picky.ID, "key", "TASK", `entity.title != ""`)
+	Subscribe(h, easy.ID, "key", "TASK", "")
 	var c reeve.Category
 	h.Want(201, &c, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Gym"})
-	patch(h, picky, object{"categories": []string{c.ID}})
+	UpdateAgent(h, picky, Object{"categories": []string{c.ID}})
 	var bad reeve.Task
 	h.Want(201, &bad, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: c.ID, Title: "corrupt"})
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(h.Dir(), "reeve.db")+"?_pragma=busy_timeout(5000)")
@@ -34,13 +34,13 @@ func TestL06_ACorruptEntityHoldsUpNobody(t *testing.T) {
 	}
 	var good reeve.Task
 	h.Want(201, &good, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: c.ID, Title: "good"})
-	live(t, h)
-	eventually(t, "both to have run", func() bool {
-		return len(runsOf(h, "agent=picky&state=completed")) > 0 && len(runsOf(h, "agent=easy&state=completed")) > 0
+	StepInBackground(t, h)
+	Eventually(t, "both to have run", func() bool {
+		return len(ListRuns(h, "agent=picky&state=completed")) > 0 && len(ListRuns(h, "agent=easy&state=completed")) > 0
 	})
-	eventually(t, "the wake that cannot be judged to be skipped", func() bool {
+	Eventually(t, "the wake that cannot be judged to be skipped", func() bool {
 		waits, skipped := 0, 0
-		for _, w := range wakesOf(h, picky.ID) {
+		for _, w := range ListWakes(h, picky.ID) {
 			switch {
 			case w.State == reeve.WakeQueued:
 				waits++
@@ -50,7 +50,7 @@ func TestL06_ACorruptEntityHoldsUpNobody(t *testing.T) {
 		}
 		return waits == 0 && skipped == 1
 	})
-	for _, w := range wakesOf(h, easy.ID) {
+	for _, w := range ListWakes(h, easy.ID) {
 		if w.State != reeve.WakeTaken {
 			t.Errorf("%+v", w)
 		}

@@ -45,17 +45,18 @@ func TestG21_NoAnswerIsCutWithinASecret(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	h := reevetest.StartWith(t, quick(t))
-	define(h, "send", reeve.Unsafe, map[string]any{"method": "POST", "url": s.URL, "max_response_bytes": 1000}, nil)
-	define(h, "pick", reeve.Unsafe, map[string]any{"method": "POST", "url": s.URL, "max_response_bytes": 1000,
+	h := reevetest.StartWith(t, FastConfig(t))
+	DefineHTTPTool(h, "send", reeve.Unsafe, map[string]any{"method": "POST", "url": s.URL, "max_response_bytes": 1000},
+		nil)
+	DefineHTTPTool(h, "pick", reeve.Unsafe, map[string]any{"method": "POST", "url": s.URL, "max_response_bytes": 1000,
 		"result": "/id"}, nil)
-	define(h, "look", reeve.Read, map[string]any{"method": "GET", "url": s.URL, "result": "/id"},
+	DefineHTTPTool(h, "look", reeve.Read, map[string]any{"method": "GET", "url": s.URL, "result": "/id"},
 		map[string]any{"tier": "read_only"})
-	define(h, "large", reeve.Unsafe, map[string]any{"method": "POST", "url": s.URL}, nil)
+	DefineHTTPTool(h, "large", reeve.Unsafe, map[string]any{"method": "POST", "url": s.URL}, nil)
 	h.Agent("a", "send", "pick", "look", "large")
 	for i, c := range cuts {
 		if i < 2 {
-			h.Want(204, nil, "PUT", fmt.Sprintf("/api/secrets/S%d", i), object{"value": c.secret})
+			h.Want(204, nil, "PUT", fmt.Sprintf("/api/secrets/S%d", i), Object{"value": c.secret})
 		}
 		quoted, err := json.Marshal(c.secret)
 		if err != nil {
@@ -65,7 +66,7 @@ func TestG21_NoAnswerIsCutWithinASecret(t *testing.T) {
 			filler := func(limit int) string { return strings.Repeat("! ", limit)[:limit-n] }
 			try := func(what, tool string) {
 				t.Helper()
-				r := h.Do("POST", "/api/agents/a/calls", call{"tool": tool, "args": object{}})
+				r := h.Do("POST", "/api/agents/a/calls", Call{"tool": tool, "args": Object{}})
 				if said := string(r.Body); strings.Contains(said, c.never) || !strings.Contains(said, "! ! !") {
 					t.Errorf("%s, %d of %q: %d %.4000s", what, n, c.secret, r.Status, said)
 				}
@@ -86,7 +87,7 @@ func TestG21_NoAnswerIsCutWithinASecret(t *testing.T) {
 			try("an error that broke off", "send")
 		}
 	}
-	for _, m := range thread(h, "a", "") {
+	for _, m := range ListThread(h, "a", "") {
 		for _, c := range cuts {
 			if strings.Contains(m.Content+string(m.Metadata), c.never) {
 				t.Fatalf("%q is kept: %.200s", c.never, m.Content)
@@ -99,15 +100,15 @@ func TestG21_NoAnswerIsCutWithinASecret(t *testing.T) {
 func TestG21_NoOutputOfPythonIsCutWithinASecret(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20,
-		Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 1, Cache: pythonCache}})
+		Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 1, Cache: PythonCache}})
 	h.Agent("calc", "execute_python")
 	for i, c := range cuts {
 		if i < 2 {
-			h.Want(204, nil, "PUT", fmt.Sprintf("/api/secrets/S%d", i), object{"value": c.secret})
+			h.Want(204, nil, "PUT", fmt.Sprintf("/api/secrets/S%d", i), Object{"value": c.secret})
 		}
 		n := len(c.secret) - 5
 		res := h.Call("calc", "execute_python",
-			object{"code": fmt.Sprintf("print(('! ' * 512)[:1024 - %d] + %q + ' and more')\nraise ValueError(('! ' * "+
+			Object{"code": fmt.Sprintf("print(('! ' * 512)[:1024 - %d] + %q + ' and more')\nraise ValueError(('! ' * "+
 				"1000)[:2000 - %d] + %q + ' and more')", n, c.secret, n, c.secret)})
 		if strings.Contains(res.Content, c.never) || strings.Count(res.Content, "! ! !") < 3 ||
 			!strings.Contains(res.Content, `"truncated":true`) {
@@ -120,26 +121,26 @@ func TestG21_NoOutputOfPythonIsCutWithinASecret(t *testing.T) {
 // killed.
 func TestG21_NoOutputOfACommandIsCutWithinASecret(t *testing.T) {
 	t.Parallel()
-	cfg := quick(t)
+	cfg := FastConfig(t)
 	cfg.OutputCap = 1 << 20
 	h := reevetest.StartWith(t, cfg)
 	a := h.Agent("ops", "shell_exec", "file_write")
 	h.Want(200, nil, "PATCH", "/api/agents/"+a.ID,
-		object{"kind": "engineer", "policy": object{"tools": object{"shell_exec": "allow"}}})
-	if reason := shellBroken(h); reason != "" {
+		Object{"kind": "engineer", "policy": Object{"tools": Object{"shell_exec": "allow"}}})
+	if reason := ShellUnavailable(h); reason != "" {
 		t.Log("no confinement here: ", reason)
 		return
 	}
 	for i, c := range cuts {
 		if i < 2 {
-			h.Want(204, nil, "PUT", fmt.Sprintf("/api/secrets/S%d", i), object{"value": c.secret})
+			h.Want(204, nil, "PUT", fmt.Sprintf("/api/secrets/S%d", i), Object{"value": c.secret})
 		}
 		n := len(c.secret) - 5
-		h.Call("ops", "file_write", object{"path": "/shared/a.txt", "overwrite": true,
+		h.Call("ops", "file_write", Object{"path": "/shared/a.txt", "overwrite": true,
 			"content": strings.Repeat("! ", 256<<9)[:256<<10-n] + c.secret + " and more"})
-		h.Call("ops", "file_write", object{"path": "/shared/b.txt", "overwrite": true, "content": "! ! ! " +
+		h.Call("ops", "file_write", Object{"path": "/shared/b.txt", "overwrite": true, "content": "! ! ! " +
 			c.secret[:n]})
-		for _, args := range []object{{"command": "cat a.txt; cat a.txt >&2"}, {"command": "cat b.txt; sleep 1000",
+		for _, args := range []Object{{"command": "cat a.txt; cat a.txt >&2"}, {"command": "cat b.txt; sleep 1000",
 			"timeout_ms": 500}} {
 			res := h.Call("ops", "shell_exec", args)
 			if strings.Contains(res.Content, c.never) || !strings.Contains(res.Content, "! ! !") {

@@ -11,29 +11,29 @@ import (
 func TestO20_NoNetworkItsParentLacks(t *testing.T) {
 	t.Parallel()
 	const look = `{name: shell_exec, args: {command: "readlink /proc/self/ns/net"}}`
-	h, _ := hearing(t, `- {when: {tool: delegate}, text: "asked"}
+	h, _ := RunWithRecordingModel(t, `- {when: {tool: delegate}, text: "asked"}
 - {when: {tool: shell_exec}, text: "looked"}
 - {when: {system: I am poor}, calls: [{name: delegate, args: {agent: rich, input: "look"}}]}
 - {when: {system: I am granted}, calls: [{name: delegate, args: {agent: rich, input: "look"}}]}
 - {when: {system: I am rich}, calls: [`+look+`]}
 `)
-	free := object{"kind": "engineer", "policy": object{"tools": object{"shell_exec": "allow"}}}
-	persona(h, "rich", free, "shell_exec", object{"network": true})
-	persona(h, "poor", free, "delegate", "shell_exec")
-	persona(h, "granted", free, "delegate", "shell_exec", object{"network": true})
+	free := Object{"kind": "engineer", "policy": Object{"tools": Object{"shell_exec": "allow"}}}
+	NewPersona(h, "rich", free, "shell_exec", Object{"network": true})
+	NewPersona(h, "poor", free, "delegate", "shell_exec")
+	NewPersona(h, "granted", free, "delegate", "shell_exec", Object{"network": true})
 	here, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {
 		t.Fatal(err)
 	}
 	network := func(agent string) string {
 		t.Helper()
-		turn := speak(h, h.Talk(agent).ID, "go")
-		over(h, turn.ID)
-		child := children(h, turn.ID)
+		turn := StartTurn(h, h.Talk(agent).ID, "go")
+		WaitForTurn(h, turn.ID)
+		child := ListChildren(h, turn.ID)
 		if len(child) != 1 {
 			t.Fatalf("%s led to %+v", agent, child)
 		}
-		_, said := results(h, child[0].ID, "shell_exec")
+		_, said := ListResults(h, child[0].ID, "shell_exec")
 		if len(said) != 1 {
 			t.Fatalf("%s: %q", agent, said)
 		}

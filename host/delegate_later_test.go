@@ -13,27 +13,27 @@ import (
 )
 
 // bossAndHelper is a boss that has a helper do what the helper's policy asks a person about, or proposes.
-func bossAndHelper(t *testing.T, policy string) (h *reevetest.Host, boss reeve.Agent, ran *counter) {
-	ran = &counter{}
-	h, boss = bossAndHelperOn(t, "sqlite", policy, tool("act", reeve.Keyed, ran.handle))
+func bossAndHelper(t *testing.T, policy string) (h *reevetest.Host, boss reeve.Agent, ran *Counter) {
+	ran = &Counter{}
+	h, boss = RunBossAndHelper(t, "sqlite", policy, Tool("act", reeve.Keyed, ran.Handle))
 	return h, boss, ran
 }
 
-// bossAndHelperOn is bossAndHelper on an engine, with what it is that the helper does.
-func bossAndHelperOn(t *testing.T, engine, policy string, act reeve.Tool) (h *reevetest.Host, boss reeve.Agent) {
-	h = reevetest.Run(t, delegating(t, engine), act)
-	boss = persona(h, "boss", nil, "delegate", "act")
-	persona(h, "helper", object{"policy": object{"tools": object{"act": policy}}}, "act")
+// RunBossAndHelper is bossAndHelper on an engine, with what it is that the helper does.
+func RunBossAndHelper(t *testing.T, engine, policy string, act reeve.Tool) (h *reevetest.Host, boss reeve.Agent) {
+	h = reevetest.Run(t, DelegationConfig(t, engine), act)
+	boss = NewPersona(h, "boss", nil, "delegate", "act")
+	NewPersona(h, "helper", Object{"policy": Object{"tools": Object{"act": policy}}}, "act")
 	return h, boss
 }
 
-// delegating is a config of a model whose boss has a helper act.
-func delegating(t *testing.T, engine string) host.Config {
-	cfg := quick(t)
+// DelegationConfig is a config of a model whose boss has a helper act.
+func DelegationConfig(t *testing.T, engine string) host.Config {
+	cfg := FastConfig(t)
 	if engine == "postgres" {
 		cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	}
-	cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t, `- {when: {tool: delegate}, text: "Back."}
+	cfg.Models.Default, cfg.Models.Script = "rehearsal", WriteScript(t, `- {when: {tool: delegate}, text: "Back."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: helper, input: go}}]}
 - {when: {system: I am helper, tool: act}, text: "Done."}
 - {when: {system: I am helper, said: go}, calls: [{name: act, args: {}}]}
@@ -45,39 +45,39 @@ func delegating(t *testing.T, engine string) host.Config {
 // may not, or is not to act, by then is not done.
 func TestO20_TheParentAsItIsWhenAPersonAnswers(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]object{
-		"dormant": {"lifecycle": "dormant"}, "denied": {"policy": object{"tools": object{"act": "deny"}}},
-		"its tier denied": {"policy": object{"tiers": object{"side_effecting": "deny", "privileged": "deny"}}},
+	for name, change := range map[string]Object{
+		"dormant": {"lifecycle": "dormant"}, "denied": {"policy": Object{"tools": Object{"act": "deny"}}},
+		"its tier denied": {"policy": Object{"tiers": Object{"side_effecting": "deny", "privileged": "deny"}}},
 	} {
 		t.Run("proposed, "+name, func(t *testing.T) {
 			h, boss, ran := bossAndHelper(t, "propose")
-			over(h, speak(h, h.Talk("boss").ID, "go").ID)
+			WaitForTurn(h, StartTurn(h, h.Talk("boss").ID, "go").ID)
 			var box api.Inbox
 			if h.Want(http.StatusOK, &box, "GET", "/api/inbox", nil); len(box.Proposals) != 1 {
 				t.Fatalf("%+v", box)
 			}
-			patch(h, boss, change)
-			h.Want(http.StatusOK, nil, "POST", "/api/proposals/"+box.Proposals[0].ID+"/accept", object{})
-			eventually(t, "the proposal to end", func() bool {
-				return proposal(h, box.Proposals[0].ID).
+			UpdateAgent(h, boss, change)
+			h.Want(http.StatusOK, nil, "POST", "/api/proposals/"+box.Proposals[0].ID+"/accept", Object{})
+			Eventually(t, "the proposal to end", func() bool {
+				return GetProposal(h, box.Proposals[0].ID).
 					State == reeve.ProposalDenied
 			})
-			if ran.count() != 0 {
+			if ran.Count() != 0 {
 				t.Errorf("it was done")
 			}
 		})
 	}
 	t.Run("asked, dormant", func(t *testing.T) {
 		h, boss, ran := bossAndHelper(t, "ask")
-		turn := speak(h, h.Talk("boss").ID, "go")
+		turn := StartTurn(h, h.Talk("boss").ID, "go")
 		asked := waiting(h, turn.ID)
-		patch(h, boss, object{"lifecycle": "dormant"})
-		decide(h, asked.ID, "approve")
-		eventually(t, "the call to be refused", func() bool {
-			return operation(h, asked.OperationID).
+		UpdateAgent(h, boss, Object{"lifecycle": "dormant"})
+		Decide(h, asked.ID, "approve")
+		Eventually(t, "the call to be refused", func() bool {
+			return GetOperation(h, asked.OperationID).
 				State == reeve.DeniedOp
 		})
-		if ran.count() != 0 {
+		if ran.Count() != 0 {
 			t.Errorf("it was done")
 		}
 	})
@@ -86,8 +86,8 @@ func TestO20_TheParentAsItIsWhenAPersonAnswers(t *testing.T) {
 // waiting waits until a call that a turn led to is parked, and gives its approval.
 func waiting(h *reevetest.Host, turn string) (a reeve.Approval) {
 	h.T.Helper()
-	until(h, turn, func(api.TurnDetail) bool {
-		list := inbox(h).Approvals
+	WaitForTurnWhere(h, turn, func(api.TurnDetail) bool {
+		list := GetInbox(h).Approvals
 		if len(list) == 1 {
 			a = list[0]
 		}
@@ -100,21 +100,21 @@ func waiting(h *reevetest.Host, turn string) (a reeve.Approval) {
 // asked what they were to do.
 func TestO20_NobodyIsAskedForAChildThatDied(t *testing.T) {
 	t.Parallel()
-	for name, end := range ends {
+	for name, end := range RemoveAgentBy {
 		t.Run(name, func(t *testing.T) {
 			h, boss, ran := bossAndHelper(t, "ask")
-			asked := waiting(h, speak(h, h.Talk("boss").ID, "go").ID)
-			stays := h.Call("helper", "act", object{}) // which nobody called it for
+			asked := waiting(h, StartTurn(h, h.Talk("boss").ID, "go").ID)
+			stays := h.Call("helper", "act", Object{}) // which nobody called it for
 			end(h, boss)
 			var was reeve.Approval
 			h.Want(http.StatusOK, &was, "GET", "/api/approvals/"+asked.ID, nil)
-			if list := inbox(h).Approvals; len(list) != 1 || list[0].ID != stays.ApprovalID ||
-				was.State != reeve.Lapsed || was.Comment == "" || operation(h, asked.OperationID).
+			if list := GetInbox(h).Approvals; len(list) != 1 || list[0].ID != stays.ApprovalID ||
+				was.State != reeve.Lapsed || was.Comment == "" || GetOperation(h, asked.OperationID).
 				State != reeve.DeniedOp {
 				t.Errorf("the inbox has %+v; it was %+v", list, was)
 			}
-			decide(h, stays.ApprovalID, "approve")
-			eventually(t, "the other to be done", func() bool { return ran.count() == 1 })
+			Decide(h, stays.ApprovalID, "approve")
+			Eventually(t, "the other to be done", func() bool { return ran.Count() == 1 })
 		})
 	}
 }

@@ -18,10 +18,10 @@ import (
 	"reeve/reevetest"
 )
 
-// persona makes an agent with instructions and tools. A tool may be followed by its settings.
-func persona(h *reevetest.Host, name string, also object, tools ...any) reeve.Agent {
+// NewPersona makes an agent with instructions and tools. A tool may be followed by its settings.
+func NewPersona(h *reevetest.Host, name string, also Object, tools ...any) reeve.Agent {
 	h.T.Helper()
-	body := object{"name": name, "config": object{"instructions": "I am " + name + "."}}
+	body := Object{"name": name, "config": Object{"instructions": "I am " + name + "."}}
 	for k, v := range also {
 		body[k] = v
 	}
@@ -32,9 +32,9 @@ func persona(h *reevetest.Host, name string, also object, tools ...any) reeve.Ag
 		if !ok {
 			continue
 		}
-		attached := object{"tool_id": id}
+		attached := Object{"tool_id": id}
 		if i+1 < len(tools) {
-			if config, ok := tools[i+1].(object); ok {
+			if config, ok := tools[i+1].(Object); ok {
 				attached["config"] = config
 			}
 		}
@@ -43,8 +43,8 @@ func persona(h *reevetest.Host, name string, also object, tools ...any) reeve.Ag
 	return a
 }
 
-// children lists the runs that a run's calls began, oldest first.
-func children(h *reevetest.Host, parent string) (list []reeve.Run) {
+// ListChildren lists the runs that a run's calls began, oldest first.
+func ListChildren(h *reevetest.Host, parent string) (list []reeve.Run) {
 	h.T.Helper()
 	var page struct {
 		Runs []reeve.Run `json:"runs"`
@@ -58,14 +58,14 @@ func children(h *reevetest.Host, parent string) (list []reeve.Run) {
 	return list
 }
 
-// results gives what the calls of a tool came to in a turn.
-func results(h *reevetest.Host, turn, tool string) (list []reeve.ResultInfo, said []string) {
+// ListResults gives what the calls of a tool came to in a turn.
+func ListResults(h *reevetest.Host, turn, tool string) (list []reeve.ResultInfo, said []string) {
 	h.T.Helper()
 	calls := map[string]bool{}
-	for _, m := range detail(h, turn).Messages {
+	for _, m := range GetTurn(h, turn).Messages {
 		switch m.Kind {
 		case reeve.Action:
-			calls[m.ID] = actionInfo(h.T, m).Tool == tool
+			calls[m.ID] = ActionInfo(h.T, m).Tool == tool
 		case reeve.ToolResult:
 			var info reeve.ResultInfo
 			if err := json.Unmarshal(m.Metadata, &info); err != nil {
@@ -83,13 +83,13 @@ func results(h *reevetest.Host, turn, tool string) (list []reeve.ResultInfo, sai
 // TestW17_Delegate hands a task to another agent and looks at everything that comes of it.
 func TestW17_Delegate(t *testing.T) {
 	t.Parallel()
-	h := talkerIn(t, t.TempDir(), `- {when: {system: I am boss, said: go}, text: "I ask the writer.", calls: [{name: delegate, args: {agent: writer, input: "write a line about rain"}}]}
+	h := RunScriptedIn(t, t.TempDir(), `- {when: {system: I am boss, said: go}, text: "I ask the writer.", calls: [{name: delegate, args: {agent: writer, input: "write a line about rain"}}]}
 - {when: {system: I am boss, tool: delegate}, text: "The writer says: it pours."}
 - {when: {system: I am writer, said: secret}, text: "I know what nobody told me."}
 - {when: {system: I am writer, said: rain}, text: "It pours."}
 `)
-	persona(h, "boss", nil, "delegate")
-	writer := persona(h, "writer", nil)
+	NewPersona(h, "boss", nil, "delegate")
+	writer := NewPersona(h, "writer", nil)
 	c := h.Talk("boss")
 	s := h.Connect(c.ID, -1)
 	s.Say("go, and the secret is 42")
@@ -97,15 +97,15 @@ func TestW17_Delegate(t *testing.T) {
 	if end.State != reeve.RunCompleted {
 		t.Fatalf("%+v", end)
 	}
-	if got := kinds(s.Seen); got != "turn_started token message_complete tool_started tool_result token "+
+	if got := FrameTypes(s.Seen); got != "turn_started token message_complete tool_started tool_result token "+
 		"message_complete turn_complete" {
 		t.Errorf("frames: %s", got)
 	}
-	infos, said := results(h, end.TurnID, "delegate")
+	infos, said := ListResults(h, end.TurnID, "delegate")
 	if len(said) != 1 || said[0] != "It pours." || infos[0].Status != "success" {
 		t.Fatalf("%q %+v", said, infos)
 	}
-	list := children(h, end.TurnID)
+	list := ListChildren(h, end.TurnID)
 	if len(list) != 1 {
 		t.Fatalf("%d children", len(list))
 	}
@@ -122,7 +122,7 @@ func TestW17_Delegate(t *testing.T) {
 	if talk.Origin != "delegate" || talk.AgentID != writer.ID || talk.Turns != 1 {
 		t.Errorf("%+v", talk)
 	}
-	d := detail(h, end.TurnID)
+	d := GetTurn(h, end.TurnID)
 	if d.Output != "The writer says: it pours." || d.Moves != 2 {
 		t.Errorf("%+v", d.Turn)
 	}
@@ -135,7 +135,7 @@ func TestW17_Delegate(t *testing.T) {
 // TestW17_FailuresAreTyped has a delegation fail in every way there is. Each time the caller is told why, and goes on.
 func TestW17_FailuresAreTyped(t *testing.T) {
 	t.Parallel()
-	h := talkerIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "I go on."}
+	h := RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "I go on."}
 - {when: {system: I am boss, said: ask nobody}, calls: [{name: delegate, args: {agent: nobody, input: hello}}]}
 - {when: {system: I am boss, said: ask stranger}, calls: [{name: delegate, args: {agent: stranger, input: hello}}]}
 - {when: {system: I am boss, said: ask failing}, calls: [{name: delegate, args: {agent: failing, input: hello}}]}
@@ -149,40 +149,40 @@ func TestW17_FailuresAreTyped(t *testing.T) {
 - {when: {system: I am failing}, fail: {status: 400, message: broken}}
 `)
 	for _, name := range []string{"stranger", "failing", "slow", "nobody"} {
-		persona(h, name, nil)
+		NewPersona(h, name, nil)
 	}
-	persona(h, "again", nil, "delegate")
-	poor := persona(h, "poor", nil)
-	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:"+poor.ID, object{"limit": object{"tokens": 1}})
-	persona(h, "asleep", nil)
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/asleep", object{"lifecycle": "dormant"})
-	persona(h, "boss", nil, "delegate",
-		object{"agents": []string{"nobody", "failing", "poor", "slow", "again", "asleep"}, "timeout_s": 1})
+	NewPersona(h, "again", nil, "delegate")
+	poor := NewPersona(h, "poor", nil)
+	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:"+poor.ID, Object{"limit": Object{"tokens": 1}})
+	NewPersona(h, "asleep", nil)
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/asleep", Object{"lifecycle": "dormant"})
+	NewPersona(h, "boss", nil, "delegate",
+		Object{"agents": []string{"nobody", "failing", "poor", "slow", "again", "asleep"}, "timeout_s": 1})
 	h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/nobody", nil)
 	c := h.Talk("boss")
 	for said, want := range map[string]reeve.Code{"nobody": reeve.NotFound, "stranger": reeve.Denied,
 		"failing": reeve.ModelFailed, "poor": reeve.BudgetExceeded, "slow": reeve.Timeout,
 		"asleep": reeve.Conflict, "empty": reeve.Validation} {
-		turn := over(h, speak(h, c.ID, "ask "+said).ID)
-		infos, _ := results(h, turn.ID, "delegate")
+		turn := WaitForTurn(h, StartTurn(h, c.ID, "ask "+said).ID)
+		infos, _ := ListResults(h, turn.ID, "delegate")
 		if len(infos) != 1 || infos[0].Status != "error" || infos[0].Code != want {
 			t.Errorf("%s: %+v, want %s", said, infos, want)
 		}
 		if turn.State != reeve.RunCompleted || turn.Output != "I go on." {
 			t.Errorf("%s: the caller is %s: %q", said, turn.State, turn.Output)
 		}
-		for _, child := range children(h, turn.ID) {
+		for _, child := range ListChildren(h, turn.ID) {
 			if !child.State.Final() {
 				t.Errorf("%s: its child is %s", said, child.State)
 			}
 		}
 	}
-	turn := over(h, speak(h, c.ID, "ask again").ID) // which asks back
-	if _, said := results(h, turn.ID, "delegate"); len(said) != 1 || said[0] != "I go on." {
+	turn := WaitForTurn(h, StartTurn(h, c.ID, "ask again").ID) // which asks back
+	if _, said := ListResults(h, turn.ID, "delegate"); len(said) != 1 || said[0] != "I go on." {
 		t.Errorf("asked in a circle: %q", said)
 	}
-	back := children(h, turn.ID)
-	infos, said := results(h, back[0].ID, "delegate")
+	back := ListChildren(h, turn.ID)
+	infos, said := ListResults(h, back[0].ID, "delegate")
 	if len(infos) != 1 || infos[0].Code != reeve.Denied || !strings.Contains(said[0], "boss → again → boss") {
 		t.Errorf("the circle: %+v %q", infos, said)
 	}
@@ -192,31 +192,31 @@ func TestW17_FailuresAreTyped(t *testing.T) {
 // whatever the child's own settings are; and the model is not even offered what it could not call.
 func TestO20_NoToolItsParentLacks(t *testing.T) {
 	t.Parallel()
-	var both, own counter
-	shared, mine := tool("shared", reeve.Keyed, both.handle), tool("mine", reeve.Keyed, own.handle)
-	h := talkerIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
+	var both, own Counter
+	shared, mine := Tool("shared", reeve.Keyed, both.Handle), Tool("mine", reeve.Keyed, own.Handle)
+	h := RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: helper, input: go}}]}
 - {when: {system: I am helper, offers: mine}, text: "I was offered what my caller lacks."}
 - {when: {system: I am helper, tool: mine}, text: "Done."}
 - {when: {system: I am helper, said: go}, calls: [{name: shared, args: {}}, {name: mine, args: {}}]}
 `, shared, mine)
-	persona(h, "boss", nil, "delegate", "shared")
-	persona(h, "helper", nil, "shared", "mine")
-	turn := over(h, speak(h, h.Talk("boss").ID, "go").ID)
-	child := children(h, turn.ID)[0]
+	NewPersona(h, "boss", nil, "delegate", "shared")
+	NewPersona(h, "helper", nil, "shared", "mine")
+	turn := WaitForTurn(h, StartTurn(h, h.Talk("boss").ID, "go").ID)
+	child := ListChildren(h, turn.ID)[0]
 	if child.Output != "Done." {
 		t.Errorf("%+v", child)
 	}
-	if infos, _ := results(h, child.ID, "mine"); len(infos) != 1 || infos[0].Code != reeve.NotFound ||
+	if infos, _ := ListResults(h, child.ID, "mine"); len(infos) != 1 || infos[0].Code != reeve.NotFound ||
 		infos[0].Step.Name != "attachment" {
 		t.Errorf("the tool that the parent lacks: %+v", infos)
 	}
-	if both.count() != 1 || own.count() != 0 {
-		t.Errorf("shared ran %d times, mine %d times", both.count(), own.count())
+	if both.Count() != 1 || own.Count() != 0 {
+		t.Errorf("shared ran %d times, mine %d times", both.Count(), own.Count())
 	}
 	// By itself, the helper has both.
-	h.Call("helper", "mine", object{})
-	if own.count() != 1 {
+	h.Call("helper", "mine", Object{})
+	if own.Count() != 1 {
 		t.Error("the helper lost its own tool")
 	}
 }
@@ -225,54 +225,55 @@ func TestO20_NoToolItsParentLacks(t *testing.T) {
 // its settings, its child must ask for, may not touch, and cannot do either.
 func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 	t.Parallel()
-	var asked, touched, checked counter
-	ask, touch, narrow := tool("ask", reeve.Keyed, asked.handle), tool("touch", reeve.Keyed, touched.handle),
-		tool("narrow", reeve.Keyed, checked.handle)
+	var asked, touched, checked Counter
+	ask, touch, narrow := Tool("ask", reeve.Keyed, asked.Handle), Tool("touch", reeve.Keyed, touched.Handle),
+		Tool("narrow", reeve.Keyed, checked.Handle)
 	var other atomic.Value // a category
 	touch.Categories = func(context.Context, *reeve.Invocation) ([]string, error) {
 		return []string{other.Load().(string)}, nil
 	}
-	narrow.ConfigSchema = json.RawMessage(anything)
+	narrow.ConfigSchema = json.RawMessage(AnyObject)
 	narrow.Check = func(_ context.Context, inv *reeve.Invocation) error {
 		if !strings.Contains(string(inv.Config), "wide") {
 			return reeve.Errorf(reeve.Denied, "only where the settings say wide")
 		}
 		return nil
 	}
-	capable := tool("capable", reeve.Keyed, checked.handle)
+	capable := Tool("capable", reeve.Keyed, checked.Handle)
 	capable.Capability = "shell"
-	h := talkerIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
+	h := RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: helper, input: go}}]}
 - {when: {system: I am helper, tool: ask}, text: "Done."}
 - {when: {system: I am helper, said: go}, calls: [{name: touch, args: {}}, {name: narrow, args: {}}, {name: capable, args: {}}, {name: ask, args: {}}]}
 `, ask, touch, narrow, capable)
-	category(h, "a")
-	other.Store(category(h, "b"))
-	persona(h, "boss", object{"categories": []string{"a"}, "policy": object{"tools": object{"ask": "ask"}}}, "delegate",
+	NewCategory(h, "a")
+	other.Store(NewCategory(h, "b"))
+	NewPersona(h, "boss", Object{"categories": []string{"a"}, "policy": Object{"tools": Object{"ask": "ask"}}},
+		"delegate",
 		"ask", "touch", "narrow", "capable")
-	persona(h, "helper", object{"kind": "engineer", "categories": []string{"a", "b"}}, "ask", "touch", "narrow",
-		object{"mode": "wide"}, "capable")
+	NewPersona(h, "helper", Object{"kind": "engineer", "categories": []string{"a", "b"}}, "ask", "touch", "narrow",
+		Object{"mode": "wide"}, "capable")
 	for _, id := range []string{"touch", "narrow", "capable"} { // by itself it can
-		h.Call("helper", id, object{})
+		h.Call("helper", id, Object{})
 	}
 	c := h.Talk("boss")
-	turn := speak(h, c.ID, "go")
+	turn := StartTurn(h, c.ID, "go")
 	var child reeve.Run
-	until(h, turn.ID, func(api.TurnDetail) bool {
-		list := children(h, turn.ID)
+	WaitForTurnWhere(h, turn.ID, func(api.TurnDetail) bool {
+		list := ListChildren(h, turn.ID)
 		if len(list) == 1 {
 			child = list[0]
 		}
 		return child.State == reeve.RunParked
 	})
 	for id, step := range map[string]string{"touch": "scope", "narrow": "security", "capable": "capability"} {
-		if infos, _ := results(h, child.ID, id); len(infos) != 1 || infos[0].Status != "error" ||
+		if infos, _ := ListResults(h, child.ID, id); len(infos) != 1 || infos[0].Status != "error" ||
 			infos[0].Step.Name != step {
 			t.Errorf("%s: %+v", id, infos)
 		}
 	}
-	if asked.count() != 0 || touched.count() != 1 || checked.count() != 2 {
-		t.Errorf("asked %d, touched %d, checked %d", asked.count(), touched.count(), checked.count())
+	if asked.Count() != 0 || touched.Count() != 1 || checked.Count() != 2 {
+		t.Errorf("asked %d, touched %d, checked %d", asked.Count(), touched.Count(), checked.Count())
 	}
 	var inbox struct {
 		Approvals []reeve.Approval `json:"approvals"`
@@ -282,14 +283,14 @@ func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 		t.Fatalf("%+v", inbox)
 	}
 	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox.Approvals[0].ID+"/decision",
-		object{"decision": "approve"})
+		Object{"decision": "approve"})
 	forwarded := h.Connect(c.ID, 0) // whoever began it all is told that somebody waits
 	if f := forwarded.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameApproval }); f.TurnID != turn.ID ||
 		f.AgentID != child.AgentID || f.ApprovalID != inbox.Approvals[0].ID {
 		t.Errorf("%+v", f)
 	}
-	if d := over(h, turn.ID); d.Output != "Back." || asked.count() != 1 {
-		t.Errorf("%+v, asked %d", d.Turn, asked.count())
+	if d := WaitForTurn(h, turn.ID); d.Output != "Back." || asked.Count() != 1 {
+		t.Errorf("%+v, asked %d", d.Turn, asked.Count())
 	}
 }
 
@@ -302,17 +303,17 @@ func TestO20_DepthIsLimited(t *testing.T) {
 		script += fmt.Sprintf("- {when: {system: I am a%d}, calls: [{name: delegate, args: {agent: a%d, input: on}}]}\n", i, i+1)
 	}
 	cfg := host.Config{Dir: t.TempDir(), DelegationDepth: 2}
-	cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t, script)
+	cfg.Models.Default, cfg.Models.Script = "rehearsal", WriteScript(t, script)
 	h := reevetest.Run(t, cfg)
 	for i := range 5 {
-		persona(h, fmt.Sprint("a", i), nil, "delegate")
+		NewPersona(h, fmt.Sprint("a", i), nil, "delegate")
 	}
-	turn := over(h, speak(h, h.Talk("a0").ID, "go").ID)
+	turn := WaitForTurn(h, StartTurn(h, h.Talk("a0").ID, "go").ID)
 	depth := 0
 	for id := turn.ID; ; depth++ {
-		list := children(h, id)
+		list := ListChildren(h, id)
 		if len(list) == 0 {
-			if infos, said := results(h, id, "delegate"); len(infos) != 1 || infos[0].Code != reeve.Denied ||
+			if infos, said := ListResults(h, id, "delegate"); len(infos) != 1 || infos[0].Code != reeve.Denied ||
 				!strings.Contains(said[0], "2 deep") {
 				t.Errorf("%+v %q", infos, said)
 			}
@@ -329,19 +330,19 @@ func TestO20_DepthIsLimited(t *testing.T) {
 // within a second, and the parent's history has its result.
 func TestO20_DiesWithItsParent(t *testing.T) {
 	t.Parallel()
-	h := talkerIn(t, t.TempDir(), `- {when: {system: I am boss}, calls: [{name: delegate, args: {agent: middle, input: go}}, {name: delegate, args: {agent: slow, input: go}}]}
+	h := RunScriptedIn(t, t.TempDir(), `- {when: {system: I am boss}, calls: [{name: delegate, args: {agent: middle, input: go}}, {name: delegate, args: {agent: slow, input: go}}]}
 - {when: {system: I am middle}, calls: [{name: delegate, args: {agent: slow, input: go}}]}
 - {when: {system: I am slow}, text: "`+strings.Repeat("word ", 500)+`", pace: 50ms}
 `)
-	persona(h, "boss", nil, "delegate")
-	persona(h, "middle", nil, "delegate")
-	persona(h, "slow", nil)
-	turn := speak(h, h.Talk("boss").ID, "go")
+	NewPersona(h, "boss", nil, "delegate")
+	NewPersona(h, "middle", nil, "delegate")
+	NewPersona(h, "slow", nil)
+	turn := StartTurn(h, h.Talk("boss").ID, "go")
 	var tree []reeve.Run
 	// both slow ones have begun: calls that follow each other go on together
-	until(h, turn.ID, func(d api.TurnDetail) bool {
-		if tree = children(h, turn.ID); len(tree) == 2 && d.State == reeve.RunParked {
-			tree = append(tree, children(h, tree[0].ID)...)
+	WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool {
+		if tree = ListChildren(h, turn.ID); len(tree) == 2 && d.State == reeve.RunParked {
+			tree = append(tree, ListChildren(h, tree[0].ID)...)
 		}
 		return len(tree) == 3
 	})
@@ -350,9 +351,9 @@ func TestO20_DiesWithItsParent(t *testing.T) {
 		s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 	}
 	began := time.Now()
-	h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", object{})
+	h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", Object{})
 	for i, s := range streams {
-		if end := s.Done(1); end.State != reeve.RunCancelled || time.Since(began) > soon {
+		if end := s.Done(1); end.State != reeve.RunCancelled || time.Since(began) > StopTimeout {
 			t.Errorf("stream %d: %+v after %s", i, end, time.Since(began))
 		}
 	}
@@ -363,7 +364,7 @@ func TestO20_DiesWithItsParent(t *testing.T) {
 		}
 	}
 	for _, id := range []string{turn.ID, tree[0].ID} {
-		infos, _ := results(h, id, "delegate")
+		infos, _ := ListResults(h, id, "delegate")
 		for _, info := range infos {
 			if info.Code != reeve.Canceled {
 				t.Errorf("%+v", info)
@@ -379,14 +380,14 @@ func TestO20_DiesWithItsParent(t *testing.T) {
 // left gets nothing.
 func TestO20_SpendsItsParentsBudget(t *testing.T) {
 	t.Parallel()
-	h := talkerIn(t, t.TempDir(), `- {when: {tool: delegate, system: I am boss}, text: "Back."}
+	h := RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate, system: I am boss}, text: "Back."}
 - {when: {system: I am boss, said: greedy}, calls: [{name: delegate, args: {agent: greedy, input: go}}]}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: helper, input: go}}]}
 - {when: {system: I am helper}, text: "Done.", usage: {input: 700, output: 300}}
 `)
-	boss := persona(h, "boss", nil, "delegate")
-	persona(h, "helper", nil)
-	persona(h, "greedy", object{"config": object{"max_tokens": 50000}})
+	boss := NewPersona(h, "boss", nil, "delegate")
+	NewPersona(h, "helper", nil)
+	NewPersona(h, "greedy", Object{"config": Object{"max_tokens": 50000}})
 	budget := func() (b reeve.Budget) {
 		var list struct {
 			Budgets []reeve.Budget `json:"budgets"`
@@ -400,18 +401,18 @@ func TestO20_SpendsItsParentsBudget(t *testing.T) {
 		t.Fatalf("%+v", list)
 		return b
 	}
-	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:"+boss.ID, object{"limit": object{"tokens": 20000}})
+	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:"+boss.ID, Object{"limit": Object{"tokens": 20000}})
 	c := h.Talk("boss")
-	turn := over(h, speak(h, c.ID, "go").ID)
+	turn := WaitForTurn(h, StartTurn(h, c.ID, "go").ID)
 	if b := budget(); b.Used.Tokens < 1000 || b.Used.Tokens != turn.Spent.Tokens || !b.Reserved.IsZero() {
 		t.Errorf("%+v, the turn spent %+v", b, turn.Spent)
 	}
-	turn = over(h, speak(h, c.ID, "ask the greedy one").ID) // who may use more than its caller has
-	child := children(h, turn.ID)
+	turn = WaitForTurn(h, StartTurn(h, c.ID, "ask the greedy one").ID) // who may use more than its caller has
+	child := ListChildren(h, turn.ID)
 	if len(child) != 1 || child[0].Code != reeve.BudgetExceeded {
 		t.Fatalf("%+v", child)
 	}
-	if infos, _ := results(h, turn.ID, "delegate"); len(infos) != 1 || infos[0].Code != reeve.BudgetExceeded {
+	if infos, _ := ListResults(h, turn.ID, "delegate"); len(infos) != 1 || infos[0].Code != reeve.BudgetExceeded {
 		t.Errorf("%+v", infos)
 	}
 }
@@ -419,15 +420,15 @@ func TestO20_SpendsItsParentsBudget(t *testing.T) {
 // TestO20_NoRightToDelegate: without the tool nobody can.
 func TestO20_NoRightToDelegate(t *testing.T) {
 	t.Parallel()
-	h := talkerIn(t, t.TempDir(), `- {when: {offers: delegate}, text: "I was offered it."}
+	h := RunScriptedIn(t, t.TempDir(), `- {when: {offers: delegate}, text: "I was offered it."}
 - {when: {tool: delegate}, text: "I could not."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: helper, input: go}}]}
 `)
-	persona(h, "boss", nil)
-	persona(h, "helper", nil)
-	turn := over(h, speak(h, h.Talk("boss").ID, "go").ID)
-	if infos, _ := results(h, turn.ID, "delegate"); turn.Output != "I could not." || len(infos) != 1 ||
-		infos[0].Code != reeve.NotFound || len(children(h, turn.ID)) != 0 {
+	NewPersona(h, "boss", nil)
+	NewPersona(h, "helper", nil)
+	turn := WaitForTurn(h, StartTurn(h, h.Talk("boss").ID, "go").ID)
+	if infos, _ := ListResults(h, turn.ID, "delegate"); turn.Output != "I could not." || len(infos) != 1 ||
+		infos[0].Code != reeve.NotFound || len(ListChildren(h, turn.ID)) != 0 {
 		t.Errorf("%+v %+v", turn.Turn, infos)
 	}
 }
@@ -435,22 +436,22 @@ func TestO20_NoRightToDelegate(t *testing.T) {
 // TestO20_ItsMediaReachTheUser: what a child, or its child, sends comes to the conversation that it all began in.
 func TestO20_ItsMediaReachTheUser(t *testing.T) {
 	t.Parallel()
-	h := painter(t, `- {when: {tool: delegate}, text: "Here you are."}
+	h := RunMediaAgent(t, `- {when: {tool: delegate}, text: "Here you are."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: middle, input: "go"}}]}
 - {when: {system: I am middle}, calls: [{name: delegate, args: {agent: artist, input: "a picture"}}]}
 `)
-	persona(h, "boss", nil, "delegate", "send_media")
-	persona(h, "middle", nil, "delegate", "send_media")
-	artist := persona(h, "artist", nil, "send_media")
+	NewPersona(h, "boss", nil, "delegate", "send_media")
+	NewPersona(h, "middle", nil, "delegate", "send_media")
+	artist := NewPersona(h, "artist", nil, "send_media")
 	c := h.Talk("boss")
-	turn := over(h, speak(h, c.ID, "go").ID)
-	list := sent(h, c.ID)
+	turn := WaitForTurn(h, StartTurn(h, c.ID, "go").ID)
+	list := ListMediaFrames(h, c.ID)
 	if len(list) != 1 || list[0].AgentID != artist.ID || list[0].TurnID != turn.ID ||
 		list[0].Attachments[0].Name != "chart.png" {
 		t.Fatalf("the conversation was sent %+v", list)
 	}
-	child := children(h, turn.ID)[0]
-	if n := len(sent(h, child.SessionID)); n != 0 {
+	child := ListChildren(h, turn.ID)[0]
+	if n := len(ListMediaFrames(h, child.SessionID)); n != 0 {
 		t.Errorf("it was sent to the child's own conversation too: %d", n)
 	}
 }
@@ -473,12 +474,12 @@ func TestO20_DiesWithItsParentOnAnotherServer(t *testing.T) {
 			Model: &interrupted{model.Rehearsal(parsed), stopped}})
 	}
 	h := servers[0]
-	persona(h, "boss", nil, "delegate")
-	persona(h, "slow", nil)
-	turn := speak(h, h.Talk("boss").ID, "go")
+	NewPersona(h, "boss", nil, "delegate")
+	NewPersona(h, "slow", nil)
+	turn := StartTurn(h, h.Talk("boss").ID, "go")
 	var child reeve.Run
-	until(h, turn.ID, func(d api.TurnDetail) bool {
-		list := children(h, turn.ID)
+	WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool {
+		list := ListChildren(h, turn.ID)
 		if len(list) == 1 && d.State == reeve.RunParked {
 			child = list[0]
 		}
@@ -487,7 +488,7 @@ func TestO20_DiesWithItsParentOnAnotherServer(t *testing.T) {
 	s := h.Connect(child.SessionID, 0)
 	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 	began := time.Now()
-	servers[1].Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", object{})
+	servers[1].Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", Object{})
 	if end := s.Done(1); end.State != reeve.RunCancelled {
 		t.Errorf("%+v", end)
 	}
@@ -499,7 +500,7 @@ func TestO20_DiesWithItsParentOnAnotherServer(t *testing.T) {
 	case <-time.After(reevetest.Wait):
 		t.Error("the model goes on")
 	}
-	if infos, _ := results(h, turn.ID, "delegate"); len(infos) != 1 || infos[0].Code != reeve.Canceled {
+	if infos, _ := ListResults(h, turn.ID, "delegate"); len(infos) != 1 || infos[0].Code != reeve.Canceled {
 		t.Errorf("%+v", infos)
 	}
 }
@@ -522,17 +523,17 @@ func (m *interrupted) Answer(ctx context.Context, r model.Request, watch func(mo
 // well once it is approved.
 func TestW17_APersonsTimeDoesNotCount(t *testing.T) {
 	t.Parallel()
-	var ran counter
-	h := talkerIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
+	var ran Counter
+	h := RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: helper, input: go}}]}
 - {when: {system: I am helper, tool: ask}, text: "Done."}
 - {when: {system: I am helper, said: go}, calls: [{name: ask, args: {}}]}
-`, tool("ask", reeve.Keyed, ran.handle))
-	persona(h, "boss", nil, "delegate", object{"timeout_s": 1}, "ask")
-	persona(h, "helper", object{"policy": object{"tools": object{"ask": "ask"}}}, "ask")
-	turn := speak(h, h.Talk("boss").ID, "go")
-	until(h, turn.ID, func(api.TurnDetail) bool { // it was looked at, and left
-		for _, op := range operations(h) {
+`, Tool("ask", reeve.Keyed, ran.Handle))
+	NewPersona(h, "boss", nil, "delegate", Object{"timeout_s": 1}, "ask")
+	NewPersona(h, "helper", Object{"policy": Object{"tools": Object{"ask": "ask"}}}, "ask")
+	turn := StartTurn(h, h.Talk("boss").ID, "go")
+	WaitForTurnWhere(h, turn.ID, func(api.TurnDetail) bool { // it was looked at, and left
+		for _, op := range ListOperations(h) {
 			if op.Tool == "delegate" && op.NextAttemptAt.After(*op.TimeoutAt) {
 				return true
 			}
@@ -542,8 +543,8 @@ func TestW17_APersonsTimeDoesNotCount(t *testing.T) {
 	var inbox api.Inbox
 	h.Want(http.StatusOK, &inbox, "GET", "/api/inbox", nil)
 	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox.Approvals[0].ID+"/decision",
-		object{"decision": "approve"})
-	if d := over(h, turn.ID); d.Output != "Back." || ran.count() != 1 {
+		Object{"decision": "approve"})
+	if d := WaitForTurn(h, turn.ID); d.Output != "Back." || ran.Count() != 1 {
 		t.Errorf("%+v", d.Turn)
 	}
 }
@@ -551,24 +552,24 @@ func TestW17_APersonsTimeDoesNotCount(t *testing.T) {
 // TestW17_TheOtherIsRemoved: whoever waits for an agent that is removed, or destroyed, is told.
 func TestW17_TheOtherIsRemoved(t *testing.T) {
 	t.Parallel()
-	h := talkerIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
+	h := RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: slow, input: go}}]}
 - {when: {system: I am slow}, text: "`+strings.Repeat("word ", 500)+`", pace: 50ms}
 `)
-	persona(h, "boss", nil, "delegate")
+	NewPersona(h, "boss", nil, "delegate")
 	c := h.Talk("boss")
 	for _, remove := range []func(id string){
 		func(id string) {
-			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+id, object{"lifecycle": "destroyed", "name": "was-slow"})
+			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+id, Object{"lifecycle": "destroyed", "name": "was-slow"})
 		},
 		func(id string) { h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+id, nil) },
 	} {
-		slow := persona(h, "slow", nil)
-		turn := speak(h, c.ID, "go")
-		until(h, turn.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
+		slow := NewPersona(h, "slow", nil)
+		turn := StartTurn(h, c.ID, "go")
+		WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
 		remove(slow.ID)
-		d := over(h, turn.ID)
-		if infos, _ := results(h, turn.ID, "delegate"); d.Output != "Back." || len(infos) != 1 ||
+		d := WaitForTurn(h, turn.ID)
+		if infos, _ := ListResults(h, turn.ID, "delegate"); d.Output != "Back." || len(infos) != 1 ||
 			infos[0].Code != reeve.Canceled {
 			t.Errorf("%+v %+v", d.Turn, infos)
 		}

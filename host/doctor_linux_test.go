@@ -54,7 +54,7 @@ func TestDoctor_NamesAFullDisk(t *testing.T) {
 			says := func(want map[string]string) {
 				t.Helper()
 				for name, how := range want {
-					if d := part(h, name); d.OK != (how == "") || !strings.Contains(d.Detail, how) || !d.OK &&
+					if d := GetHealth(h, name); d.OK != (how == "") || !strings.Contains(d.Detail, how) || !d.OK &&
 						!strings.Contains(d.Hint, "free some space") {
 						t.Errorf("the doctor says %+v, want %q", d, how)
 					}

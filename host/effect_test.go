@@ -50,18 +50,18 @@ func there(h *reevetest.Host, agent string) bool {
 func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
 	t.Parallel()
 	var kept *store.Tx
-	tools := []reeve.Tool{tool("put", reeve.Local, put(nil)),
-		tool("put_fail", reeve.Local,
+	tools := []reeve.Tool{Tool("put", reeve.Local, put(nil)),
+		Tool("put_fail", reeve.Local,
 			put(func(context.Context, *store.Tx, *reeve.Invocation) error { return errors.New("changed my mind") })),
-		tool("put_panic", reeve.Local,
+		Tool("put_panic", reeve.Local,
 			put(func(context.Context, *store.Tx, *reeve.Invocation) error { panic("boom") })),
-		tool("put_careless", reeve.Local, put(func(ctx context.Context, tx *store.Tx, _ *reeve.Invocation) error {
+		Tool("put_careless", reeve.Local, put(func(ctx context.Context, tx *store.Tx, _ *reeve.Invocation) error {
 			// does not heed the failure
 			_ = tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "x", WorkspaceID: "no such workspace", Name: "x",
 				Config: json.RawMessage("{}")})
 			return nil
 		})),
-		tool("put_keep", reeve.Local,
+		Tool("put_keep", reeve.Local,
 			put(func(_ context.Context, tx *store.Tx, _ *reeve.Invocation) error { kept = tx; return nil }))}
 	h := reevetest.Start(t, tools...)
 	for _, c := range []struct {
@@ -77,8 +77,8 @@ func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
 		if len(res.Changed) > 0 != (c.state == reeve.Committed) {
 			t.Errorf("%s notified %+v", c.tool, res.Changed)
 		}
-		op := operation(h, res.OperationID)
-		p := pairs(h, thread(h, a.ID, ""))[res.CallID]
+		op := GetOperation(h, res.OperationID)
+		p := PairCalls(h, ListThread(h, a.ID, ""))[res.CallID]
 		if op.State != c.state || op.CallID != p[0].ID || op.ResultID != p[1].ID || op.Effect != reeve.Local {
 			t.Errorf("%s: %+v", c.tool, op)
 		}
@@ -98,14 +98,14 @@ func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
 // A commit that never comes about leaves nothing: not the effect, not half a record.
 func TestG08_AnAbandonedCommitLeavesNothing(t *testing.T) {
 	t.Parallel()
-	cfg := quick(t)
+	cfg := FastConfig(t)
 	var broken atomic.Bool
 	cfg.OnFault.OnBefore = func() {
 		if broken.Load() {
 			panic("the power fails")
 		}
 	}
-	h := reevetest.StartWith(t, cfg, tool("put", reeve.Local, put(nil)))
+	h := reevetest.StartWith(t, cfg, Tool("put", reeve.Local, put(nil)))
 	a := h.Agent("a", "put", "read_file")
 	broken.Store(true)
 	func() {
@@ -116,8 +116,8 @@ func TestG08_AnAbandonedCommitLeavesNothing(t *testing.T) {
 		}
 	}()
 	broken.Store(false)
-	if n := len(thread(h, a.ID, "")); n != 0 || len(operations(h)) != 0 || there(h, a.ID) {
-		t.Errorf("%d messages, %d operations", n, len(operations(h)))
+	if n := len(ListThread(h, a.ID, "")); n != 0 || len(ListOperations(h)) != 0 || there(h, a.ID) {
+		t.Errorf("%d messages, %d operations", n, len(ListOperations(h)))
 	}
 	if res := h.Call(a.ID, "put", nil); res.State != reeve.Committed || !there(h, a.ID) {
 		t.Errorf("%+v after the power came back", res)
@@ -125,8 +125,8 @@ func TestG08_AnAbandonedCommitLeavesNothing(t *testing.T) {
 }
 
 // sender is a Go tool that posts to the witness with the operation id as its key.
-func sender(id string, effect reeve.Effect, w *witness, client *http.Client) reeve.Tool {
-	t := tool(id, effect, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
+func sender(id string, effect reeve.Effect, w *Witness, client *http.Client) reeve.Tool {
+	t := Tool(id, effect, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 		req, err := http.NewRequestWithContext(ctx, "POST", w.URL+"/send", strings.NewReader(string(inv.Args)))
 		if err != nil {
 			return nil, err
@@ -149,18 +149,18 @@ func sender(id string, effect reeve.Effect, w *witness, client *http.Client) ree
 
 // midway makes a call whose request has had its effect but not its answer, and gives the world as a crash would leave
 // it then: the operation dispatched, the outcome not recorded.
-func midway(t *testing.T, w *witness, effect reeve.Effect, more map[string]any,
+func midway(t *testing.T, w *Witness, effect reeve.Effect, more map[string]any,
 	spec map[string]any) (*reevetest.Host, reeve.Agent, reeve.Operation) {
 	t.Helper()
-	h := reevetest.StartWith(t, quick(t))
+	h := reevetest.StartWith(t, FastConfig(t))
 	s := map[string]any{"method": "POST", "url": w.URL + "/send"}
 	for k, v := range spec {
 		s[k] = v
 	}
-	define(h, "send", effect, s, more)
+	DefineHTTPTool(h, "send", effect, s, more)
 	a := h.Agent("a", "send")
 	release := make(chan struct{})
-	w.after = func(n int, _ http.ResponseWriter, r *http.Request) bool {
+	w.After = func(n int, _ http.ResponseWriter, r *http.Request) bool {
 		if n == 1 {
 			select {
 			case <-release:
@@ -176,10 +176,10 @@ func midway(t *testing.T, w *witness, effect reeve.Effect, more map[string]any,
 			Args: json.RawMessage(`{"to":"you"}`), Run: "r1", Reason: "because"})
 	})
 	t.Cleanup(func() { close(release); wg.Wait() })
-	<-w.reached
-	after := crashed(h)
+	<-w.Reached
+	after := RestartAfterCrash(h)
 	stop() // the crashed host starts nothing more
-	list := operations(after)
+	list := ListOperations(after)
 	if len(list) != 1 || list[0].State != reeve.Dispatched {
 		t.Fatalf("the crash left %+v", list)
 	}
@@ -188,21 +188,22 @@ func midway(t *testing.T, w *witness, effect reeve.Effect, more map[string]any,
 
 func TestG09_KeyedIsSentAgainWithTheSameKey(t *testing.T) {
 	t.Parallel()
-	w := newWitness(t)
+	w := NewWitness(t)
 	h, a, op := midway(t, w, reeve.Keyed, nil, nil)
-	got := settle(h, op.ID)
-	if effects, requests := w.total(); effects != 1 || requests != 2 || w.seen[0] != w.seen[1] || w.seen[0] != op.ID {
-		t.Errorf("%d effects, %d requests with keys %v", effects, requests, w.seen)
+	got := finishOperation(h, op.ID)
+	keys := w.Keys()
+	if effects, requests := w.Count(); effects != 1 || requests != 2 || keys[0] != keys[1] || keys[0] != op.ID {
+		t.Errorf("%d effects, %d requests with keys %v", effects, requests, keys)
 	}
 	if got.State != reeve.Committed {
 		t.Errorf("%+v", got)
 	}
-	p := pairs(h, thread(h, a.ID, "run=r1"))[op.CallID]
-	if p[1].Content != "done" || resultInfo(t, p[1]).Attempts != 2 {
+	p := PairCalls(h, ListThread(h, a.ID, "run=r1"))[op.CallID]
+	if p[1].Content != "done" || ResultInfo(t, p[1]).Attempts != 2 {
 		t.Errorf("the result is %q, %s", p[1].Content, p[1].Metadata)
 	}
 	h.Settle(t.Context())
-	if _, requests := w.total(); requests != 2 {
+	if _, requests := w.Count(); requests != 2 {
 		t.Errorf("%d requests after it was settled", requests)
 	}
 }
@@ -216,27 +217,27 @@ func TestG09_DoubtStaysUntilItIsProvenWrong(t *testing.T) {
 		"refused":  func(w http.ResponseWriter) { w.WriteHeader(http.StatusUnauthorized) },
 		"broken":   func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) },
 		"busy":     func(w http.ResponseWriter) { w.WriteHeader(http.StatusTooManyRequests) },
-		"dropped":  drop,
+		"dropped":  CloseConnection,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWitness(t)
+			w := NewWitness(t)
 			h, _, op := midway(t, w, reeve.Keyed, nil, nil)
-			w.before = func(_ int, out http.ResponseWriter, _ *http.Request) bool { answer(out); return true }
-			got := settle(h, op.ID)
-			if got.State != reeve.Unknown || got.Code != reeve.UnknownOutcome || len(inbox(h).Unknown) != 1 {
+			w.Before = func(_ int, out http.ResponseWriter, _ *http.Request) bool { answer(out); return true }
+			got := finishOperation(h, op.ID)
+			if got.State != reeve.Unknown || got.Code != reeve.UnknownOutcome || len(GetInbox(h).Unknown) != 1 {
 				t.Errorf("%+v", got)
 			}
-			if effects, requests := w.total(); effects != 1 || requests != 6 { // the first, and five tries
+			if effects, requests := w.Count(); effects != 1 || requests != 6 { // the first, and five tries
 				t.Errorf("%d effects, %d requests", effects, requests)
 			}
 		})
 	}
 	t.Run("down", func(t *testing.T) {
-		w := newWitness(t)
+		w := NewWitness(t)
 		h, _, op := midway(t, w, reeve.Keyed, nil, nil)
 		w.CloseClientConnections()
 		w.Listener.Close()
-		if got := settle(h, op.ID); got.State != reeve.Unknown {
+		if got := finishOperation(h, op.ID); got.State != reeve.Unknown {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -247,10 +248,10 @@ func TestG09_NotSentAgainByAToolThatHasChanged(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Verifiable} {
 		t.Run(string(effect), func(t *testing.T) {
-			w := newWitness(t)
+			w := NewWitness(t)
 			spec := map[string]any{"method": "POST", "url": w.URL + "/send"}
 			if effect == reeve.Verifiable {
-				spec["verify"] = verifySpec(w, nil)["verify"]
+				spec["verify"] = VerifySpec(w, nil)["verify"]
 			}
 			h, _, op := midway(t, w, effect, nil, spec)
 			var was reeve.Tool
@@ -259,19 +260,19 @@ func TestG09_NotSentAgainByAToolThatHasChanged(t *testing.T) {
 			h.Want(http.StatusOK, nil, "PUT", "/api/tools/send", map[string]any{"id": "send", "kind": "http",
 				"description": was.Description, "effect": effect, "tier": was.Tier, "spec": spec,
 				"parameters": was.Parameters, "timeout_ms": 2000})
-			got := settle(h, op.ID)
-			if effects, requests := w.total(); effects != 1 || requests != 1 || got.State != reeve.Unknown ||
+			got := finishOperation(h, op.ID)
+			if effects, requests := w.Count(); effects != 1 || requests != 1 || got.State != reeve.Unknown ||
 				!strings.Contains(got.Message, "has changed") {
 				t.Errorf("%d effects, %d requests, %+v", effects, requests, got)
 			}
-			if len(inbox(h).Unknown) != 1 {
+			if len(GetInbox(h).Unknown) != 1 {
 				t.Error("nobody is told")
 			}
 		})
 	}
 }
 
-func verifySpec(w *witness, more map[string]any) map[string]any {
+func VerifySpec(w *Witness, more map[string]any) map[string]any {
 	v := map[string]any{"url": w.URL + "/sent/{operation_id}"}
 	for k, x := range more {
 		v[k] = x
@@ -282,13 +283,13 @@ func verifySpec(w *witness, more map[string]any) map[string]any {
 func TestG10_TheLookUpDecides(t *testing.T) {
 	t.Parallel()
 	t.Run("applied", func(t *testing.T) {
-		w := newWitness(t)
-		h, a, op := midway(t, w, reeve.Verifiable, nil, verifySpec(w, nil))
-		got := settle(h, op.ID)
-		if effects, requests := w.total(); effects != 1 || requests != 1 || got.State != reeve.Committed {
+		w := NewWitness(t)
+		h, a, op := midway(t, w, reeve.Verifiable, nil, VerifySpec(w, nil))
+		got := finishOperation(h, op.ID)
+		if effects, requests := w.Count(); effects != 1 || requests != 1 || got.State != reeve.Committed {
 			t.Errorf("%d effects, %d requests, %+v", effects, requests, got)
 		}
-		if p := pairs(h, thread(h, a.ID, "run=r1"))[op.CallID]; p[1].Content != "found 1" {
+		if p := PairCalls(h, ListThread(h, a.ID, "run=r1"))[op.CallID]; p[1].Content != "found 1" {
 			t.Errorf("the result is %q", p[1].Content)
 		}
 		var x reeve.Explanation
@@ -298,35 +299,33 @@ func TestG10_TheLookUpDecides(t *testing.T) {
 		}
 	})
 	t.Run("not applied", func(t *testing.T) {
-		w := newWitness(t)
-		h, _, op := midway(t, w, reeve.Verifiable, nil, verifySpec(w, nil))
-		w.mu.Lock()
-		clear(w.effects) // the far side lost it
-		w.mu.Unlock()
-		got := settle(h, op.ID)
-		if effects, requests := w.total(); effects != 1 || requests != 2 || got.State != reeve.Committed {
+		w := NewWitness(t)
+		h, _, op := midway(t, w, reeve.Verifiable, nil, VerifySpec(w, nil))
+		w.Forget() // the far side lost it
+		got := finishOperation(h, op.ID)
+		if effects, requests := w.Count(); effects != 1 || requests != 2 || got.State != reeve.Committed {
 			t.Errorf("%d effects, %d requests, %+v", effects, requests, got)
 		}
 	})
 	t.Run("cannot tell", func(t *testing.T) {
-		w := newWitness(t)
+		w := NewWitness(t)
 		h, _, op := midway(t, w, reeve.Verifiable, nil,
-			verifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}}))
+			VerifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}}))
 		tries := 0
-		eventually(t, "unknown", func() bool {
+		Eventually(t, "unknown", func() bool {
 			n, err := h.Step(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			tries += n
-			got := operation(h, op.ID)
+			got := GetOperation(h, op.ID)
 			if got.State == reeve.Dispatched && n > 0 && (got.Tries != tries || got.NextAttemptAt == nil) {
 				t.Errorf("after %d look-ups: %+v", tries, got)
 			}
 			return got.State == reeve.Unknown
 		})
-		if _, requests := w.total(); requests != 1 || tries != 5 || len(inbox(h).Unknown) != 1 {
-			t.Errorf("%d requests, %d look-ups, inbox %+v", requests, tries, inbox(h))
+		if _, requests := w.Count(); requests != 1 || tries != 5 || len(GetInbox(h).Unknown) != 1 {
+			t.Errorf("%d requests, %d look-ups, inbox %+v", requests, tries, GetInbox(h))
 		}
 	})
 }
@@ -334,44 +333,44 @@ func TestG10_TheLookUpDecides(t *testing.T) {
 // Tries of an operation are what was done, in rounds: each sends it or looks it up.
 func TestG10_TriesAreCounted(t *testing.T) {
 	t.Parallel()
-	late := func(sent *counter) reeve.Handler {
+	late := func(sent *Counter) reeve.Handler {
 		return func(context.Context, *reeve.Invocation) (any, error) {
-			sent.n.Add(1)
+			sent.N.Add(1)
 			return nil, reeve.Errorf(reeve.Timeout, "late")
 		}
 	}
-	var keyed, verifiable, looks, unsafe, good, local counter
-	v := tool("verifiable", reeve.Verifiable, late(&verifiable))
+	var keyed, verifiable, looks, unsafe, good, local Counter
+	v := Tool("verifiable", reeve.Verifiable, late(&verifiable))
 	v.Verify = func(context.Context, *reeve.Invocation) (reeve.Outcome, any, error) {
-		looks.n.Add(1)
+		looks.N.Add(1)
 		return reeve.CannotTell, nil, nil
 	}
-	h := reevetest.StartWith(t, quick(t), v, tool("keyed", reeve.Keyed, late(&keyed)),
-		tool("unsafe", reeve.Unsafe, late(&unsafe)), tool("good", reeve.Keyed, good.handle),
-		tool("local", reeve.Local, local.handle))
+	h := reevetest.StartWith(t, FastConfig(t), v, Tool("keyed", reeve.Keyed, late(&keyed)),
+		Tool("unsafe", reeve.Unsafe, late(&unsafe)), Tool("good", reeve.Keyed, good.Handle),
+		Tool("local", reeve.Local, local.Handle))
 	for _, c := range []struct {
 		tool  string
-		sent  *counter
+		sent  *Counter
 		sends int64
 		state reeve.State
 		tries int
 	}{{"keyed", &keyed, 5, reeve.Unknown, 5}, {"verifiable", &verifiable, 1, reeve.Unknown, 5},
 		{"unsafe", &unsafe, 1, reeve.Unknown, 1}, {"good", &good, 1, reeve.Committed, 1},
 		{"local", &local, 1, reeve.Committed, 1}} {
-		got := settle(h, h.Call(h.Agent("a-"+c.tool, c.tool).ID, c.tool, nil).OperationID)
-		if got.State != c.state || got.Tries != c.tries || c.sent.n.Load() != c.sends {
-			t.Errorf("%s: sent %d times, %+v", c.tool, c.sent.n.Load(), got)
+		got := finishOperation(h, h.Call(h.Agent("a-"+c.tool, c.tool).ID, c.tool, nil).OperationID)
+		if got.State != c.state || got.Tries != c.tries || c.sent.N.Load() != c.sends {
+			t.Errorf("%s: sent %d times, %+v", c.tool, c.sent.N.Load(), got)
 		}
 	}
-	if looks.n.Load() != 5 {
-		t.Errorf("looked up %d times", looks.n.Load())
+	if looks.N.Load() != 5 {
+		t.Errorf("looked up %d times", looks.N.Load())
 	}
 }
 
 // The delay between look-ups is 10 s at first and doubles.
 func TestG10_LookUpsBackOff(t *testing.T) {
 	t.Parallel()
-	cannot := tool("cannot", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
+	cannot := Tool("cannot", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
 		return nil,
 			reeve.Errorf(reeve.Timeout, "late")
 	})
@@ -381,7 +380,7 @@ func TestG10_LookUpsBackOff(t *testing.T) {
 	h := reevetest.Start(t, cannot) // with the delays as they are
 	a := h.Agent("a", "cannot")
 	res := h.Call(a.ID, "cannot", nil)
-	op := operation(h, res.OperationID)
+	op := GetOperation(h, res.OperationID)
 	if res.State != reeve.Dispatched || res.Code != reeve.InProgress || op.NextAttemptAt == nil || op.Tries != 1 {
 		t.Fatalf("%+v, %+v", res, op)
 	}
@@ -404,18 +403,19 @@ func TestG10_ALookUpThatFailsCannotTell(t *testing.T) {
 		"nothing": func() (reeve.Outcome, any, error) { return "", nil, nil },
 		"novel":   func() (reeve.Outcome, any, error) { return "probably", nil, nil },
 	} {
-		v := tool(name, reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
+		v := Tool(name, reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
 			return nil,
 				io.ErrUnexpectedEOF
 		})
 		v.Verify = func(context.Context, *reeve.Invocation) (reeve.Outcome, any, error) { looks.Add(1); return f() }
 		list = append(list, v)
 	}
-	h := reevetest.StartWith(t, quick(t), list...)
+	h := reevetest.StartWith(t, FastConfig(t), list...)
 	for _, v := range list {
 		a := h.Agent("a-"+v.ID, v.ID)
 		looks.Store(0)
-		if got := settle(h, h.Call(a.ID, v.ID, nil).OperationID); got.State != reeve.Unknown || looks.Load() != 5 {
+		if got := finishOperation(h, h.Call(a.ID, v.ID, nil).OperationID); got.State != reeve.Unknown ||
+			looks.Load() != 5 {
 			t.Errorf("%s: %+v after %d look-ups", v.ID, got, looks.Load())
 		}
 	}
@@ -425,59 +425,59 @@ func TestG11_UnsafeBecomesUnknownAndAPersonSays(t *testing.T) {
 	t.Parallel()
 	for _, choice := range []string{"happened", "retry", "skip"} {
 		t.Run(choice, func(t *testing.T) {
-			w := newWitness(t)
+			w := NewWitness(t)
 			h, a, op := midway(t, w, reeve.Unsafe, nil, nil)
-			got := settle(h, op.ID)
-			if _, requests := w.total(); requests != 1 || got.State != reeve.Unknown {
+			got := finishOperation(h, op.ID)
+			if _, requests := w.Count(); requests != 1 || got.State != reeve.Unknown {
 				t.Fatalf("%d requests, %+v", requests, got)
 			}
-			in := inbox(h)
+			in := GetInbox(h)
 			if len(in.Unknown) != 1 || in.Unknown[0].ID != op.ID || in.Unknown[0].Tool != "send" ||
 				in.Unknown[0].Message == "" {
 				t.Errorf("the inbox shows %+v", in)
 			}
 			// The run is parked: nothing else of it runs, other runs do.
-			if _, p, status := do(h, a.ID, call{"tool": "send", "run": "r1"}); status != http.StatusConflict ||
+			if _, p, status := TryCall(h, a.ID, Call{"tool": "send", "run": "r1"}); status != http.StatusConflict ||
 				p.Code != reeve.Conflict {
 				t.Errorf("in the parked run: %d %+v", status, p)
 			}
-			if res, _, status := do(h, a.ID, call{"tool": "send", "run": "r2"}); status != http.StatusOK {
+			if res, _, status := TryCall(h, a.ID, Call{"tool": "send", "run": "r2"}); status != http.StatusOK {
 				t.Errorf("in another run: %d %+v", status, res)
 			}
 			// A run of that name in another workspace is another run.
 			h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "other"})
 			h.Want(http.StatusCreated, nil, "POST", "/api/agents", map[string]any{"name": "b"}, "X-Workspace-Id",
 				"other")
-			h.Want(http.StatusOK, nil, "POST", "/api/agents/b/calls", call{"tool": "list_files", "run": "r1"},
+			h.Want(http.StatusOK, nil, "POST", "/api/agents/b/calls", Call{"tool": "list_files", "run": "r1"},
 				"X-Workspace-Id", "other")
-			before, _ := w.total()
+			before, _ := w.Count()
 			var resolved reeve.Operation
 			h.Want(http.StatusOK, &resolved, "POST", "/api/operations/"+op.ID+"/resolve",
 				map[string]any{"resolution": choice})
 			h.Settle(t.Context())
-			final := operation(h, op.ID)
-			effects, _ := w.total()
+			final := GetOperation(h, op.ID)
+			effects, _ := w.Count()
 			want := map[string]reeve.State{"happened": reeve.Committed, "retry": reeve.Committed,
 				"skip": reeve.Unknown}[choice]
 			if final.State != want || string(final.Resolution) != choice || final.ResolvedBy != "owner" ||
 				effects != before {
 				t.Errorf("%+v, %d effects", final, effects)
 			}
-			if n := w.seenWith(op.ID); n != map[string]int{"happened": 1, "retry": 2, "skip": 1}[choice] {
+			if n := w.CountRequests(op.ID); n != map[string]int{"happened": 1, "retry": 2, "skip": 1}[choice] {
 				t.Errorf("it was sent %d times", n)
 			}
-			p := pairs(h, thread(h, a.ID, "run=r1"))[op.CallID]
-			if info := resultInfo(t, p[1]); (info.Status == "error") != (choice == "skip") {
+			p := PairCalls(h, ListThread(h, a.ID, "run=r1"))[op.CallID]
+			if info := ResultInfo(t, p[1]); (info.Status == "error") != (choice == "skip") {
 				t.Errorf("the thread says %+v", info)
 			}
-			if len(inbox(h).Unknown) != 0 {
-				t.Errorf("the inbox still shows %+v", inbox(h))
+			if len(GetInbox(h).Unknown) != 0 {
+				t.Errorf("the inbox still shows %+v", GetInbox(h))
 			}
 			for _, again := range []string{"happened", "retry", "skip"} {
 				h.Want(http.StatusConflict, nil, "POST", "/api/operations/"+op.ID+"/resolve",
 					map[string]any{"resolution": again})
 			}
-			if _, _, status := do(h, a.ID, call{"tool": "send", "run": "r1"}); status != http.StatusOK {
+			if _, _, status := TryCall(h, a.ID, Call{"tool": "send", "run": "r1"}); status != http.StatusOK {
 				t.Errorf("the run goes on with status %d", status)
 			}
 		})
@@ -492,10 +492,10 @@ func TestG11_NotRunAgainByAToolThatHasChanged(t *testing.T) {
 		for what, parameters := range map[string]string{"another url": "",
 			"other parameters too": `{"type":"object","properties":{"m":{"type":"integer"}},"required":["m"],"additionalProperties":false}`} {
 			t.Run(string(effect)+", "+what, func(t *testing.T) {
-				w := newWitness(t)
+				w := NewWitness(t)
 				spec := map[string]any{"method": "POST", "url": w.URL + "/send"}
 				if effect == reeve.Verifiable {
-					spec["verify"] = verifySpec(w, map[string]any{"applied": []int{204},
+					spec["verify"] = VerifySpec(w, map[string]any{"applied": []int{204},
 						"not_applied": []int{410}})["verify"]
 				}
 				h, a, op := midway(t, w, effect, nil, spec)
@@ -513,7 +513,7 @@ func TestG11_NotRunAgainByAToolThatHasChanged(t *testing.T) {
 				if effect == reeve.Keyed { // which would find out by sending it again
 					change()
 				}
-				if got := settle(h, op.ID); got.State != reeve.Unknown {
+				if got := finishOperation(h, op.ID); got.State != reeve.Unknown {
 					t.Fatalf("%+v", got)
 				}
 				if effect != reeve.Keyed {
@@ -522,13 +522,14 @@ func TestG11_NotRunAgainByAToolThatHasChanged(t *testing.T) {
 				h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/resolve",
 					map[string]any{"resolution": "retry"})
 				h.Settle(t.Context())
-				got := operation(h, op.ID)
-				if _, requests := w.total(); requests != 1 || got.State != reeve.DeniedOp || got.Code != reeve.Stale ||
+				got := GetOperation(h, op.ID)
+				if _, requests := w.Count(); requests != 1 || got.State != reeve.DeniedOp || got.Code != reeve.Stale ||
 					!strings.Contains(got.Message, "has changed") ||
 					!strings.Contains(got.Message, "was not run again") {
 					t.Errorf("%d requests, %+v", requests, got)
 				}
-				if info := resultInfo(t, pairs(h, thread(h, a.ID, "run=r1"))[op.CallID][1]); info.Code != reeve.Stale ||
+				if info := ResultInfo(t, PairCalls(h,
+					ListThread(h, a.ID, "run=r1"))[op.CallID][1]); info.Code != reeve.Stale ||
 					info.Step.Name != "lookup" {
 					t.Errorf("the thread says %+v", info)
 				}
@@ -537,7 +538,7 @@ func TestG11_NotRunAgainByAToolThatHasChanged(t *testing.T) {
 	}
 }
 
-func (w *witness) seenWith(key string) (n int) {
+func (w *Witness) CountRequests(key string) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, k := range w.seen {
@@ -551,16 +552,16 @@ func (w *witness) seenWith(key string) (n int) {
 // Only a proven refusal is failed. Everything else after the request left is not.
 func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
 	t.Parallel()
-	w := newWitness(t)
+	w := NewWitness(t)
 	// how the far side ends a request whose effect it has had; stragglers of an earlier one may still look
 	var answer atomic.Value
-	w.after = func(_ int, out http.ResponseWriter, r *http.Request) bool {
+	w.After = func(_ int, out http.ResponseWriter, r *http.Request) bool {
 		answer.Load().(http.HandlerFunc)(out, r)
 		return true
 	}
 	effects := map[reeve.Effect]map[string]any{reeve.Keyed: nil, reeve.Unsafe: nil,
-		reeve.Verifiable: verifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}})}
-	cfg := quick(t)
+		reeve.Verifiable: VerifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}})}
+	cfg := FastConfig(t)
 	cfg.RetryTries = 2
 	goTools := []reeve.Tool{}
 	for _, e := range []reeve.Effect{reeve.Keyed, reeve.Unsafe} {
@@ -573,16 +574,16 @@ func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
 		for k, v := range spec {
 			s[k] = v
 		}
-		define(h, "http_"+string(e), e, s, map[string]any{"timeout_ms": 600})
+		DefineHTTPTool(h, "http_"+string(e), e, s, map[string]any{"timeout_ms": 600})
 		names = append(names, "http_"+string(e))
 	}
 	a := h.Agent("a", names...)
 	for how, f := range map[string]func(http.ResponseWriter, *http.Request){
-		"dropped": func(out http.ResponseWriter, _ *http.Request) { drop(out) },
+		"dropped": func(out http.ResponseWriter, _ *http.Request) { CloseConnection(out) },
 		"cut": func(out http.ResponseWriter, _ *http.Request) {
 			out.Header().Set("Content-Length", "100")
 			_, _ = out.Write([]byte("x"))
-			drop(out)
+			CloseConnection(out)
 		},
 		"hangs": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"500":   func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(500) },
@@ -597,7 +598,7 @@ func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
 			}
 			answer.Store(http.HandlerFunc(f))
 			res := h.Call(a.ID, name, map[string]any{"how": how})
-			got := settle(h, res.OperationID)
+			got := finishOperation(h, res.OperationID)
 			if how == "cut" && got.State == reeve.Committed {
 				continue // the status had come: it is proven
 			}
@@ -617,8 +618,8 @@ func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
 // A request that never left is failed, as that is proven.
 func TestG12_WhatNeverLeftIsFailed(t *testing.T) {
 	t.Parallel()
-	h := reevetest.StartWith(t, quick(t))
-	define(h, "nowhere", reeve.Unsafe, map[string]any{"method": "POST", "url": closedPort + "/"}, nil)
+	h := reevetest.StartWith(t, FastConfig(t))
+	DefineHTTPTool(h, "nowhere", reeve.Unsafe, map[string]any{"method": "POST", "url": ClosedPort + "/"}, nil)
 	a := h.Agent("a", "nowhere")
 	if res := h.Call(a.ID, "nowhere", nil); res.State != reeve.Failed || res.Code != reeve.Unavailable {
 		t.Errorf("%+v", res)
@@ -629,9 +630,9 @@ func TestG12_WhatNeverLeftIsFailed(t *testing.T) {
 func TestG12_NotThereYetIsNotFailed(t *testing.T) {
 	t.Parallel()
 	var applied atomic.Bool
-	var sent counter
-	slow := tool("slow", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
-		sent.n.Add(1)
+	var sent Counter
+	slow := Tool("slow", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
+		sent.N.Add(1)
 		return nil, reeve.Errorf(reeve.Timeout, "no answer")
 	})
 	slow.Verify = func(context.Context, *reeve.Invocation) (reeve.Outcome, any, error) {
@@ -640,61 +641,61 @@ func TestG12_NotThereYetIsNotFailed(t *testing.T) {
 		}
 		return reeve.NotApplied, nil, nil
 	}
-	h := reevetest.StartWith(t, quick(t), slow)
+	h := reevetest.StartWith(t, FastConfig(t), slow)
 	a := h.Agent("a", "slow")
 	res := h.Call(a.ID, "slow", nil)
 	if res.State == reeve.Failed {
 		t.Fatalf("%+v", res)
 	}
 	applied.Store(true)
-	if got := settle(h, res.OperationID); got.State != reeve.Committed || sent.count() != 1 {
-		t.Errorf("%+v after %d sendings", got, sent.count())
+	if got := finishOperation(h, res.OperationID); got.State != reeve.Committed || sent.Count() != 1 {
+		t.Errorf("%+v after %d sendings", got, sent.Count())
 	}
 }
 
 // A connection lost on the first of several attempts leaves doubt that a refusal of the next does not take away.
 func TestG12_ARefusedRetryDoesNotProveTheFirstFailed(t *testing.T) {
 	t.Parallel()
-	w := newWitness(t)
-	w.after = func(n int, out http.ResponseWriter, _ *http.Request) bool { drop(out); return true }
-	w.before = func(n int, out http.ResponseWriter, _ *http.Request) bool {
+	w := NewWitness(t)
+	w.After = func(n int, out http.ResponseWriter, _ *http.Request) bool { CloseConnection(out); return true }
+	w.Before = func(n int, out http.ResponseWriter, _ *http.Request) bool {
 		if n > 1 {
 			out.WriteHeader(403)
 		}
 		return n > 1
 	}
-	cfg := quick(t)
+	cfg := FastConfig(t)
 	cfg.RetryTries = 2
 	h := reevetest.StartWith(t, cfg)
-	define(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL},
+	DefineHTTPTool(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL},
 		map[string]any{"retry": map[string]any{"attempts": 3, "delay_ms": 1, "max_ms": 2}})
 	a := h.Agent("a", "send")
-	if got := settle(h, h.Call(a.ID, "send", nil).OperationID); got.State != reeve.Unknown {
+	if got := finishOperation(h, h.Call(a.ID, "send", nil).OperationID); got.State != reeve.Unknown {
 		t.Errorf("%+v", got)
 	}
-	if effects, _ := w.total(); effects != 1 {
+	if effects, _ := w.Count(); effects != 1 {
 		t.Errorf("%d effects", effects)
 	}
 }
 
 func TestG13_TheSameCallIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	var ran counter
-	h := reevetest.Start(t, tool("keyed", reeve.Keyed, ran.handle), tool("local", reeve.Local, ran.handle),
-		tool("unsafe", reeve.Unsafe, ran.handle),
-		tool("fails", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
-			ran.n.Add(1)
+	var ran Counter
+	h := reevetest.Start(t, Tool("keyed", reeve.Keyed, ran.Handle), Tool("local", reeve.Local, ran.Handle),
+		Tool("unsafe", reeve.Unsafe, ran.Handle),
+		Tool("fails", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+			ran.N.Add(1)
 			return nil,
 				errors.New("no")
 		}))
 	for _, id := range []string{"keyed", "local", "unsafe", "fails"} {
 		a := h.Agent("a-"+id, id)
-		ran.n.Store(0)
+		ran.N.Store(0)
 		send := func(args string) (reeve.Result, api.Problem, int) {
-			return do(h, a.ID, call{"tool": id, "args": json.RawMessage(args)}, "Idempotency-Key", "k")
+			return TryCall(h, a.ID, Call{"tool": id, "args": json.RawMessage(args)}, "Idempotency-Key", "k")
 		}
 		first, _, _ := send(`{"a":{"x":1,"y":[{"p":1.5,"q":"z"}]},"b":100}`)
-		before := len(thread(h, a.ID, ""))
+		before := len(ListThread(h, a.ID, ""))
 		for _, same := range []string{`{"b":100,"a":{"y":[{"q":"z","p":1.5}],"x":1}}`,
 			`{"a":{"x":1.0,"y":[{"p":15e-1,"q":"\u007a"}]},"b":1e2}`,
 			` { "b" : 100.0 , "a" : { "x" : 1 , "y" : [ { "q" : "z", "p" : 1.50 } ] } } `} {
@@ -710,12 +711,12 @@ func TestG13_TheSameCallIsMadeOnce(t *testing.T) {
 				t.Errorf("%s: %s gave %d %+v", id, other, status, p)
 			}
 		}
-		if ran.count() != 1 || len(operations(h)) != 1+map[string]int{"keyed": 0, "local": 1, "unsafe": 2,
+		if ran.Count() != 1 || len(ListOperations(h)) != 1+map[string]int{"keyed": 0, "local": 1, "unsafe": 2,
 			"fails": 3}[id] {
-			t.Errorf("%s ran %d times", id, ran.count())
+			t.Errorf("%s ran %d times", id, ran.Count())
 		}
 		// the conflicts are calls that were refused; the replays wrote nothing
-		if n := len(thread(h, a.ID, "")) - before; n != 2*4 {
+		if n := len(ListThread(h, a.ID, "")) - before; n != 2*4 {
 			t.Errorf("%s: %d more messages", id, n)
 		}
 	}
@@ -724,8 +725,8 @@ func TestG13_TheSameCallIsMadeOnce(t *testing.T) {
 // A key is one agent's in one workspace.
 func TestG13_KeysOfOthersAreOthers(t *testing.T) {
 	t.Parallel()
-	var ran counter
-	h := reevetest.Start(t, tool("keyed", reeve.Keyed, ran.handle), tool("local", reeve.Local, ran.handle))
+	var ran Counter
+	h := reevetest.Start(t, Tool("keyed", reeve.Keyed, ran.Handle), Tool("local", reeve.Local, ran.Handle))
 	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "other"})
 	a, b := h.Agent("a", "keyed", "local"), h.Agent("b", "keyed", "local")
 	var c reeve.Agent
@@ -735,14 +736,14 @@ func TestG13_KeysOfOthersAreOthers(t *testing.T) {
 	for _, who := range []struct{ agent, workspace string }{{a.ID, "default"}, {"a", "default"}, {b.ID, "default"},
 		{c.ID, "other"}} {
 		var res reeve.Result
-		h.Want(http.StatusOK, &res, "POST", "/api/agents/"+who.agent+"/calls", call{"tool": "keyed"}, "Idempotency-Key",
+		h.Want(http.StatusOK, &res, "POST", "/api/agents/"+who.agent+"/calls", Call{"tool": "keyed"}, "Idempotency-Key",
 			"k", "X-Workspace-Id", who.workspace)
 		if res.Replayed != (who.agent == "a") { // the first by another name
 			t.Errorf("%+v: %+v", who, res)
 		}
 	}
-	if ran.count() != 3 {
-		t.Errorf("ran %d times", ran.count())
+	if ran.Count() != 3 {
+		t.Errorf("ran %d times", ran.Count())
 	}
 	// An operation id as such, used in two workspaces by a Go program: a conflict, and nothing done.
 	for i, who := range []reeve.Call{{Workspace: "default", Agent: a.ID}, {Workspace: "other", Agent: c.ID}} {
@@ -752,8 +753,8 @@ func TestG13_KeysOfOthersAreOthers(t *testing.T) {
 			t.Errorf("%d: %+v, %v", i, res, err)
 		}
 	}
-	if ran.count() != 4 {
-		t.Errorf("ran %d times", ran.count())
+	if ran.Count() != 4 {
+		t.Errorf("ran %d times", ran.Count())
 	}
 	// Another tool, or another agent, under the same operation id.
 	for _, other := range []reeve.Call{{Agent: a.ID, Tool: "local"}, {Agent: b.ID, Tool: "keyed"}} {
@@ -767,20 +768,21 @@ func TestG13_KeysOfOthersAreOthers(t *testing.T) {
 // However many make the same call at once, it is made once.
 func TestG13_ConcurrentSameCallsHaveOneEffect(t *testing.T) {
 	t.Parallel()
-	w := newWitness(t)
+	w := NewWitness(t)
 	open := make(chan struct{})
-	w.after = func(int, http.ResponseWriter, *http.Request) bool { <-open; return false }
+	w.After = func(int, http.ResponseWriter, *http.Request) bool { <-open; return false }
 	var stop sync.Once
 	t.Cleanup(func() { stop.Do(func() { close(open) }) })
-	h := reevetest.StartWith(t, quick(t), tool("put", reeve.Local, put(nil)))
-	define(h, "send", reeve.Unsafe, map[string]any{"method": "POST", "url": w.URL}, map[string]any{"timeout_ms": 20000})
+	h := reevetest.StartWith(t, FastConfig(t), Tool("put", reeve.Local, put(nil)))
+	DefineHTTPTool(h, "send", reeve.Unsafe, map[string]any{"method": "POST", "url": w.URL},
+		map[string]any{"timeout_ms": 20000})
 	a := h.Agent("a", "send", "put", "read_file")
 	for _, id := range []string{"send", "put"} {
 		results := make(chan reeve.Result, 16)
 		var wg sync.WaitGroup
 		for range cap(results) {
 			wg.Go(func() {
-				res, _, status := do(h, a.ID, call{"tool": id}, "Idempotency-Key", "k-"+id)
+				res, _, status := TryCall(h, a.ID, Call{"tool": id}, "Idempotency-Key", "k-"+id)
 				if status != http.StatusOK && status != http.StatusAccepted {
 					t.Errorf("%s: status %d", id, status)
 				}
@@ -810,13 +812,13 @@ func TestG13_ConcurrentSameCallsHaveOneEffect(t *testing.T) {
 			t.Errorf("%s: %d of them made it", id, fresh)
 		}
 	}
-	if effects, requests := w.total(); effects != 1 || requests != 1 {
+	if effects, requests := w.Count(); effects != 1 || requests != 1 {
 		t.Errorf("%d effects, %d requests", effects, requests)
 	}
-	if list := operations(h); len(list) != 2 {
+	if list := ListOperations(h); len(list) != 2 {
 		t.Errorf("%d operations", len(list))
 	}
-	if n := len(pairs(h, thread(h, a.ID, ""))); n != 2 {
+	if n := len(PairCalls(h, ListThread(h, a.ID, ""))); n != 2 {
 		t.Errorf("%d actions", n)
 	}
 }
@@ -862,7 +864,7 @@ func TestG19_RetriesGoByType(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tries.n.Store(0)
-			x := tool("x", c.effect, fail(c.err, c.times))
+			x := Tool("x", c.effect, fail(c.err, c.times))
 			x.Retry = reeve.Retry{Attempts: 3, DelayMS: 1, MaxMS: 4}
 			h := reevetest.Start(t, x)
 			a := h.Agent("a", "x")
@@ -873,7 +875,8 @@ func TestG19_RetriesGoByType(t *testing.T) {
 			if res.State == reeve.Unknown {
 				return
 			}
-			if info := resultInfo(t, pairs(h, thread(h, a.ID, ""))[res.CallID][1]); int64(info.Attempts) != c.attempts {
+			if info := ResultInfo(t, PairCalls(h, ListThread(h, a.ID, ""))[res.CallID][1]); int64(
+				info.Attempts) != c.attempts {
 				t.Errorf("the record says %d attempts", info.Attempts)
 			}
 		})
@@ -884,7 +887,7 @@ func TestG19_RetriesGoByType(t *testing.T) {
 func TestG19_TheDelayGrows(t *testing.T) {
 	t.Parallel()
 	var at []int64
-	x := tool("x", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+	x := Tool("x", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 		at = append(at, reeve.Monotonic().UnixMilli())
 		return nil, reeve.Errorf(reeve.Unavailable, "down")
 	})
@@ -909,7 +912,7 @@ func TestG19_AttemptsAreOneThing(t *testing.T) {
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
 		t.Run(string(effect), func(t *testing.T) {
 			var ended time.Time
-			x := tool("x", effect, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
+			x := Tool("x", effect, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 				inv.Spend(3, 0)
 				start := reeve.Monotonic()
 				if inv.Attempt == 1 {
@@ -930,9 +933,9 @@ func TestG19_AttemptsAreOneThing(t *testing.T) {
 			x.TimeoutMS, x.Retry = 60_000, reeve.Retry{Attempts: 2}
 			h := reevetest.Start(t, x)
 			a := h.Agent("a", "x")
-			budget(h, "workspace", object{"limit": object{"millis": 60_000}})
+			SetBudget(h, "workspace", Object{"limit": Object{"millis": 60_000}})
 			res := h.Call(a.ID, "x", nil)
-			b := budgetOf(h, "workspace")
+			b := GetBudget(h, "workspace")
 			if res.IsError || res.Spent.Tokens != 6 || res.Spent.Calls != 1 ||
 				res.Spent.Millis < first.Milliseconds() || b.Used != res.Spent || !b.Reserved.IsZero() {
 				t.Errorf("%+v, of %+v", res, b)

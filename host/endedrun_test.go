@@ -15,27 +15,27 @@ import (
 // key.
 func TestNoCallIsAddedToARunThatHasEnded(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, cfg host.Config) {
+	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		t.Parallel()
-		var ran counter
-		h := reevetest.Run(t, cfg, tool("look", reeve.Read, ran.handle), tool("note", reeve.Local, ran.handle),
-			tool("send", reeve.Keyed, ran.handle),
-			tool("shout", reeve.Unsafe, ran.handle))
-		a := persona(h, "bot", object{"config": plan("done")}, "look", "note", "send", "shout")
+		var ran Counter
+		h := reevetest.Run(t, cfg, Tool("look", reeve.Read, ran.Handle), Tool("note", reeve.Local, ran.Handle),
+			Tool("send", reeve.Keyed, ran.Handle),
+			Tool("shout", reeve.Unsafe, ran.Handle))
+		a := NewPersona(h, "bot", Object{"config": RehearsalConfig("done")}, "look", "note", "send", "shout")
 		run := woken(h, a)
 		for _, id := range []string{"look", "note", "send", "shout"} {
-			if _, p, status := do(h, a.ID,
-				call{"tool": id, "args": object{}, "run": run.ID}); status != http.StatusConflict ||
+			if _, p, status := TryCall(h, a.ID,
+				Call{"tool": id, "args": Object{}, "run": run.ID}); status != http.StatusConflict ||
 				p.Code != reeve.Conflict || p.Hint == "" {
 				t.Errorf("%s: %d %+v", id, status, p)
 			}
 		}
-		if ran.count() != 0 {
-			t.Errorf("something was done %d times", ran.count())
+		if ran.Count() != 0 {
+			t.Errorf("something was done %d times", ran.Count())
 		}
 		for _, id := range []string{"look", "note"} { // a run that Reeve has not made is the caller's own affair
-			if res, p, status := do(h, a.ID,
-				call{"tool": id, "args": object{}, "run": "mine"}); status != http.StatusOK || res.IsError {
+			if res, p, status := TryCall(h, a.ID,
+				Call{"tool": id, "args": Object{}, "run": "mine"}); status != http.StatusOK || res.IsError {
 				t.Errorf("%s: %d %+v", id, status, p)
 			}
 		}
@@ -45,11 +45,11 @@ func TestNoCallIsAddedToARunThatHasEnded(t *testing.T) {
 // A call that is under way while its run ends is not added to it: it is refused, and what it has changed is taken back.
 func TestACallThatItsRunDoesNotWaitFor(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, cfg host.Config) {
+	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		t.Parallel()
 		begun, end, entered, leave := make(chan struct{}), make(chan struct{}), make(chan struct{}, 1),
 			make(chan struct{})
-		brain := tool("brain", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+		brain := Tool("brain", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 			close(begun)
 			<-end
 			return "on", nil
@@ -62,11 +62,12 @@ func TestACallThatItsRunDoesNotWaitFor(t *testing.T) {
 			<-leave
 			return "late", nil
 		}
-		h := reevetest.Run(t, cfg, brain, tool("look", reeve.Read, slow), tool("note", reeve.Local, slow))
-		a := persona(h, "bot", object{"config": plan("done", object{"tool": "brain", "args": object{}})}, "brain",
+		h := reevetest.Run(t, cfg, brain, Tool("look", reeve.Read, slow), Tool("note", reeve.Local, slow))
+		a := NewPersona(h, "bot", Object{"config": RehearsalConfig("done", Object{"tool": "brain", "args": Object{}})},
+			"brain",
 			"look", "note")
 		var w reeve.Wake
-		h.Want(http.StatusCreated, &w, "POST", "/api/agents/"+a.ID+"/wake", object{})
+		h.Want(http.StatusCreated, &w, "POST", "/api/agents/"+a.ID+"/wake", Object{})
 		<-begun
 		run := runOf(h, a)
 		kind := "note"
@@ -79,12 +80,12 @@ func TestACallThatItsRunDoesNotWaitFor(t *testing.T) {
 		}
 		got := make(chan answer, 1)
 		go func() {
-			_, p, status := do(h, a.ID, call{"tool": kind, "args": object{}, "run": run.ID})
+			_, p, status := TryCall(h, a.ID, Call{"tool": kind, "args": Object{}, "run": run.ID})
 			got <- answer{p, status}
 		}()
 		<-entered
 		close(end)
-		eventually(t, "the run to end", func() bool { return runOf(h, a).State.Final() })
+		Eventually(t, "the run to end", func() bool { return runOf(h, a).State.Final() })
 		close(leave)
 		if x := <-got; x.status != http.StatusConflict || x.p.Code != reeve.Conflict {
 			t.Errorf("%d %+v", x.status, x.p)
@@ -95,8 +96,8 @@ func TestACallThatItsRunDoesNotWaitFor(t *testing.T) {
 // woken wakes an agent and gives the run, once it has ended.
 func woken(h *reevetest.Host, a reeve.Agent) reeve.Run {
 	h.T.Helper()
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/wake", object{})
-	eventually(h.T, "a run to end", func() bool { return runOf(h, a).State.Final() })
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/wake", Object{})
+	Eventually(h.T, "a run to end", func() bool { return runOf(h, a).State.Final() })
 	return runOf(h, a)
 }
 

@@ -15,10 +15,10 @@ import (
 // budget and not for the policy.
 func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, cfg host.Config) {
+	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		var g guarded
-		var ran counter
-		h := reevetest.StartWith(t, cfg, g.tool(), tool("keyed", reeve.Keyed, ran.handle))
+		var ran Counter
+		h := reevetest.StartWith(t, cfg, g.tool(), Tool("keyed", reeve.Keyed, ran.Handle))
 		a := h.Agent("a", "guarded", "keyed")
 		why := func(x reeve.Explanation, step string) string {
 			for _, s := range x.Steps {
@@ -34,25 +34,25 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 			verdict(x, "budget") != reeve.Passed {
 			t.Errorf("before anybody decides: %+v", x.Steps)
 		}
-		budget(h, "agent:"+a.ID, object{"limit": object{"calls": 1}, "on_exceed": "park"})
+		SetBudget(h, "agent:"+a.ID, Object{"limit": Object{"calls": 1}, "on_exceed": "park"})
 		h.Call(a.ID, "keyed", nil)
-		first := decide(h, parked.ApprovalID, "approve")
+		first := Decide(h, parked.ApprovalID, "approve")
 		h.Settle(t.Context())
-		held := inbox(h).Approvals
+		held := GetInbox(h).Approvals
 		if len(held) != 1 || held[0].OperationID != parked.OperationID || !strings.Contains(held[0].Why, short) {
 			t.Fatalf("the inbox has %+v", held)
 		}
 		x := explained(h, parked.CallID)
 		if why(x, "approval") != "passed: "+policy+"; approved by "+first.DecidedBy || why(x, "budget") != "waits: "+
-			held[0].Why || x.Approval.ID != held[0].ID || g.ran.count() != 0 {
+			held[0].Why || x.Approval.ID != held[0].ID || g.ran.Count() != 0 {
 			t.Errorf("while the budget holds it: %+v", x.Steps)
 		}
-		decide(h, held[0].ID, "approve")
+		Decide(h, held[0].ID, "approve")
 		h.Settle(t.Context())
 		x = explained(h, parked.CallID)
 		if why(x, "approval") != "passed: "+policy+"; approved by "+first.DecidedBy || why(x, "budget") != "passed: "+
 			held[0].Why+"; approved by "+first.DecidedBy || x.Outcome != "The call ran and succeeded." ||
-			g.ran.count() != 1 {
+			g.ran.Count() != 1 {
 			t.Errorf("when it has run: %+v", x)
 		}
 
@@ -61,7 +61,7 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 			verdict(x, "budget") != reeve.Waits {
 			t.Errorf("%+v", x.Steps)
 		}
-		decide(h, again.ApprovalID, "deny")
+		Decide(h, again.ApprovalID, "deny")
 		if x := explained(h, again.CallID); verdict(x, "approval") != reeve.Refused ||
 			verdict(x, "budget") != reeve.NotReached {
 			t.Errorf("%+v", x.Steps)
@@ -73,37 +73,37 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 // refuses, a file could be read one character after another.
 func TestG26_AToolSaysNothingToAViewer(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, cfg host.Config) {
-		var asked counter
-		nosy := tool("nosy", reeve.Keyed, asked.handle)
+	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+		var asked Counter
+		nosy := Tool("nosy", reeve.Keyed, asked.Handle)
 		nosy.Check = func(ctx context.Context, inv *reeve.Invocation) error {
 			_,
-				err := asked.handle(ctx, inv)
+				err := asked.Handle(ctx, inv)
 			return err
 		}
 		nosy.Categories = func(ctx context.Context, inv *reeve.Invocation) ([]string, error) {
-			_, err := asked.handle(ctx, inv)
+			_, err := asked.Handle(ctx, inv)
 			return nil, err
 		}
 		nosy.Preview = func(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
-			_, err := asked.handle(ctx, inv)
+			_, err := asked.Handle(ctx, inv)
 			return reeve.Preview{Change: "x", Base: "b"}, err
 		}
 		h := reevetest.StartWith(t, cfg, nosy)
 		h.Agent("a", "nosy", "file_edit", "file_write")
-		h.Call("a", "file_write", object{"path": "/shared/h.txt", "content": "db: correct\n"})
+		h.Call("a", "file_write", Object{"path": "/shared/h.txt", "content": "db: correct\n"})
 		as := func(role string) []string {
 			var made api.NewToken
-			h.Want(201, &made, "POST", "/api/tokens", object{"name": role, "role": role})
+			h.Want(201, &made, "POST", "/api/tokens", Object{"name": role, "role": role})
 			return []string{"Authorization", "Bearer " + made.Token}
 		}
 		viewer, member := as("viewer"), as("member")
-		judge := func(who []string, c call) (x reeve.Explanation) {
+		judge := func(who []string, c Call) (x reeve.Explanation) {
 			h.Want(200, &x, "POST", "/api/agents/a/calls/explain", c, who...)
 			return x
 		}
-		edit := func(old string) call {
-			return call{"tool": "file_edit", "args": object{"path": "/shared/h.txt", "old": old, "new": "~"}}
+		edit := func(old string) Call {
+			return Call{"tool": "file_edit", "args": Object{"path": "/shared/h.txt", "old": old, "new": "~"}}
 		}
 		right, wrong := judge(viewer, edit("db: c")), judge(viewer, edit("db: q"))
 		if right.Outcome != wrong.Outcome || !strings.Contains(right.Outcome, "checks: The call would run.") ||
@@ -115,7 +115,7 @@ func TestG26_AToolSaysNothingToAViewer(t *testing.T) {
 			!strings.Contains(wrong.Outcome, "does not occur") {
 			t.Errorf("a member is told %q and %q", right.Outcome, wrong.Outcome)
 		}
-		for _, c := range []call{{"tool": "nosy"}, {"tool": "nosy", "base": "other"},
+		for _, c := range []Call{{"tool": "nosy"}, {"tool": "nosy", "base": "other"},
 			{"tool": "nosy", "preview_only": true}} {
 			x := judge(viewer, c)
 			for _, step := range []string{"scope", "security", "preview"} {
@@ -124,14 +124,14 @@ func TestG26_AToolSaysNothingToAViewer(t *testing.T) {
 				}
 			}
 		}
-		if asked.count() != 0 {
-			t.Errorf("the tool was asked %d times for a viewer", asked.count())
+		if asked.Count() != 0 {
+			t.Errorf("the tool was asked %d times for a viewer", asked.Count())
 		}
-		if judge(member, call{"tool": "nosy"}); asked.count() != 3 {
-			t.Errorf("the tool was asked %d times for a member", asked.count())
+		if judge(member, Call{"tool": "nosy"}); asked.Count() != 3 {
+			t.Errorf("the tool was asked %d times for a member", asked.Count())
 		}
-		h.Want(200, nil, "PATCH", "/api/agents/a", object{"policy": object{"tools": object{"nosy": "deny"}}})
-		if x := judge(viewer, call{"tool": "nosy"}); verdict(x, "approval") != reeve.Refused ||
+		h.Want(200, nil, "PATCH", "/api/agents/a", Object{"policy": Object{"tools": Object{"nosy": "deny"}}})
+		if x := judge(viewer, Call{"tool": "nosy"}); verdict(x, "approval") != reeve.Refused ||
 			!strings.HasPrefix(x.Outcome, "The call would be refused") {
 			t.Errorf("what the gate refuses: %+v", x)
 		}

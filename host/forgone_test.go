@@ -13,9 +13,9 @@ import (
 	"reeve/reevetest"
 )
 
-// asyncTool is an asynchronous tool that somebody else brings to its end.
-func asyncTool(id string, effect reeve.Effect, h reeve.Handler) reeve.Tool {
-	t := tool(id, effect, h)
+// AsyncTool is an asynchronous tool that somebody else brings to its end.
+func AsyncTool(id string, effect reeve.Effect, h reeve.Handler) reeve.Tool {
+	t := Tool(id, effect, h)
 	t.Async, t.TimeoutMS = true, 60_000
 	if effect == reeve.Verifiable {
 		t.Verify = func(context.Context, *reeve.Invocation) (reeve.Outcome, any, error) {
@@ -25,17 +25,18 @@ func asyncTool(id string, effect reeve.Effect, h reeve.Handler) reeve.Tool {
 	return t
 }
 
-func itWillCome(context.Context, *reeve.Invocation) (any, error) {
+func AnswerLater(context.Context, *reeve.Invocation) (any, error) {
 	return nil, reeve.Errorf(reeve.InProgress, "it will come")
 }
 
-// eachTalker runs a test on both databases, with an agent bot that has some tools and whose model follows a script.
-func eachTalker(t *testing.T, answers string, tools []reeve.Tool, f func(t *testing.T, h *reevetest.Host,
-	heard *eavesdropper)) {
+// RunOnBothDatabases runs a test on both databases, with an agent bot that has some tools and whose model follows a
+// script.
+func RunOnBothDatabases(t *testing.T, answers string, tools []reeve.Tool, f func(t *testing.T, h *reevetest.Host,
+	heard *RecordingModel)) {
 	for _, name := range []string{"sqlite", "postgres"} {
 		t.Run(name, func(t *testing.T) {
-			heard := &eavesdropper{Model: script(t, "answers:\n"+answers)}
-			cfg := quick(t)
+			heard := &RecordingModel{Model: ScriptedModel(t, "answers:\n"+answers)}
+			cfg := FastConfig(t)
 			cfg.Model = heard
 			if name == "postgres" {
 				cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
@@ -54,9 +55,9 @@ func eachTalker(t *testing.T, answers string, tools []reeve.Tool, f func(t *test
 // awaits waits until so many calls of a turn wait for what comes from outside, and the turn for them.
 func awaits(h *reevetest.Host, turn string, n int) (list []reeve.Operation) {
 	h.T.Helper()
-	until(h, turn, func(d api.TurnDetail) bool {
+	WaitForTurnWhere(h, turn, func(d api.TurnDetail) bool {
 		list = nil
-		for _, op := range operations(h) {
+		for _, op := range ListOperations(h) {
 			if op.RunID == turn && op.IsAwaited() {
 				list = append(list, op)
 			}
@@ -66,8 +67,8 @@ func awaits(h *reevetest.Host, turn string, n int) (list []reeve.Operation) {
 	return list
 }
 
-// kept reads the kept frames of a conversation.
-func kept(h *reevetest.Host, conversation string) []reeve.Frame {
+// ListFrames reads the kept frames of a conversation.
+func ListFrames(h *reevetest.Host, conversation string) []reeve.Frame {
 	h.T.Helper()
 	var l api.FrameList
 	h.Want(http.StatusOK, &l, "GET", "/api/conversations/"+conversation+"/frames?limit=500", nil)
@@ -78,9 +79,9 @@ func kept(h *reevetest.Host, conversation string) []reeve.Frame {
 // the frames of the results by tool. Unless they may come late, they come before the turn's end.
 func settled(t *testing.T, h *reevetest.Host, d api.TurnDetail, late bool) map[string]reeve.Frame {
 	t.Helper()
-	rules(t, h, d)
+	CheckTurn(t, h, d)
 	results, begun, over := map[string]reeve.Frame{}, 0, false
-	for _, f := range kept(h, d.ConversationID) {
+	for _, f := range ListFrames(h, d.ConversationID) {
 		if f.TurnID != d.ID {
 			continue
 		}
@@ -115,26 +116,26 @@ func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
 			h.Want(http.StatusOK, nil, "POST", "/api/runs/"+turn+"/cancel", nil)
 		},
 		"agent destroyed": func(h *reevetest.Host, _ string) {
-			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"lifecycle": "destroyed"})
+			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", Object{"lifecycle": "destroyed"})
 		},
 		"agent removed": func(h *reevetest.Host, _ string) {
 			h.Want(http.StatusNoContent, nil, "DELETE",
 				"/api/agents/bot", nil)
 		},
 	}
-	tools := []reeve.Tool{asyncTool("look", reeve.Read, itWillCome), asyncTool("send", reeve.Keyed, itWillCome),
-		asyncTool("check", reeve.Verifiable, itWillCome), asyncTool("shoot", reeve.Unsafe, itWillCome)}
+	tools := []reeve.Tool{AsyncTool("look", reeve.Read, AnswerLater), AsyncTool("send", reeve.Keyed, AnswerLater),
+		AsyncTool("check", reeve.Verifiable, AnswerLater), AsyncTool("shoot", reeve.Unsafe, AnswerLater)}
 	script := "- {when: begin, calls: [{name: look, args: {}}, {name: send, args: {}}, {name: check, args: {}}, " +
 		"{name: shoot, args: {}}]}\n- {when: {result: Started}, text: 'I have begun.'}\n- {when: hello, text: 'Still " +
 		"here.'}\n"
 	for way, end := range ways {
 		t.Run(way, func(t *testing.T) {
-			eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, heard *eavesdropper) {
+			RunOnBothDatabases(t, script, tools, func(t *testing.T, h *reevetest.Host, heard *RecordingModel) {
 				c := h.Talk("bot")
-				turn := speak(h, c.ID, "begin")
+				turn := StartTurn(h, c.ID, "begin")
 				open := awaits(h, turn.ID, len(tools))
 				end(h, turn.ID)
-				d := detail(h, turn.ID)
+				d := GetTurn(h, turn.ID)
 				if d.State != reeve.RunCancelled {
 					t.Fatalf("%+v", d.Turn)
 				}
@@ -146,7 +147,7 @@ func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
 					}
 				}
 				for _, op := range open {
-					is := operation(h, op.ID)
+					is := GetOperation(h, op.ID)
 					if want := map[bool]reeve.State{true: reeve.Failed,
 						false: reeve.Unknown}[op.Tool == "look"]; is.State != want || is.ResultID == "" ||
 						is.TimeoutAt != nil || is.NextAttemptAt != nil {
@@ -154,7 +155,7 @@ func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
 					}
 					var p api.Problem
 					h.Want(http.StatusConflict, &p, "POST", "/api/operations/"+op.ID+"/result",
-						object{"content": "LATE"})
+						Object{"content": "LATE"})
 					if p.Code != reeve.Conflict || !strings.Contains(p.Detail, "the turn was cancelled") {
 						t.Errorf("%+v", p)
 					}
@@ -163,14 +164,14 @@ func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
 				if h.Want(http.StatusOK, &box, "GET", "/api/inbox", nil); len(box.Unknown) != 0 {
 					t.Errorf("a person is asked: %+v", box.Unknown)
 				}
-				if again := detail(h, turn.ID); len(again.Messages) != len(d.Messages) {
+				if again := GetTurn(h, turn.ID); len(again.Messages) != len(d.Messages) {
 					t.Error("a late outcome changed the turn")
 				}
 				if strings.HasPrefix(way, "agent") {
 					return
 				}
-				if over(h, speak(h, c.ID, "hello").ID); strings.Contains(heard.last(""), "LATE") {
-					t.Errorf("the model was told %s", heard.last(""))
+				if WaitForTurn(h, StartTurn(h, c.ID, "hello").ID); strings.Contains(heard.LastPrompt(""), "LATE") {
+					t.Errorf("the model was told %s", heard.LastPrompt(""))
 				}
 			})
 		})
@@ -182,17 +183,17 @@ func TestW10_WhatATurnThatFailedWaitedFor(t *testing.T) {
 	t.Parallel()
 	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: {result: Started}, fail: {status: 400, " +
 		"message: broken}}\n"
-	eachTalker(t, script, []reeve.Tool{asyncTool("send", reeve.Keyed, itWillCome)},
-		func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
-			turn := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
+	RunOnBothDatabases(t, script, []reeve.Tool{AsyncTool("send", reeve.Keyed, AnswerLater)},
+		func(t *testing.T, h *reevetest.Host, _ *RecordingModel) {
+			turn := WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "begin").ID)
 			var op reeve.Operation
-			eventually(t, "the call to be settled", func() bool { op = operations(h)[0]; return op.ResultID != "" })
-			d := detail(h, turn.ID)
+			Eventually(t, "the call to be settled", func() bool { op = ListOperations(h)[0]; return op.ResultID != "" })
+			d := GetTurn(h, turn.ID)
 			if told := settled(t, h, d, true); d.State != reeve.RunFailed || !strings.Contains(told["send"].Content,
 				"the turn failed before") {
 				t.Errorf("%+v", told)
 			}
-			h.Want(http.StatusConflict, nil, "POST", "/api/operations/"+op.ID+"/result", object{"content": "LATE"})
+			h.Want(http.StatusConflict, nil, "POST", "/api/operations/"+op.ID+"/result", Object{"content": "LATE"})
 		})
 }
 
@@ -208,26 +209,26 @@ func TestW10_SentWhileItsTurnIsCancelled(t *testing.T) {
 			return answer()
 		}
 	}
-	tools := []reeve.Tool{asyncTool("now", reeve.Keyed, handle(func() (any, error) { return "done", nil })),
-		asyncTool("later", reeve.Keyed, handle(func() (any, error) { return itWillCome(t.Context(), nil) }))}
+	tools := []reeve.Tool{AsyncTool("now", reeve.Keyed, handle(func() (any, error) { return "done", nil })),
+		AsyncTool("later", reeve.Keyed, handle(func() (any, error) { return AnswerLater(t.Context(), nil) }))}
 	script := "- {when: begin, calls: [{name: now, args: {}}, {name: later, args: {}}]}\n- {when: {result: Started}, " +
 		"text: 'I have begun.'}\n"
-	eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+	RunOnBothDatabases(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *RecordingModel) {
 		finish = make(chan struct{})
-		turn := speak(h, h.Talk("bot").ID, "begin")
+		turn := StartTurn(h, h.Talk("bot").ID, "begin")
 		<-entered
 		<-entered
 		h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
 		close(finish)
-		eventually(t, "both to have a result", func() bool {
-			for _, op := range operations(h) {
+		Eventually(t, "both to have a result", func() bool {
+			for _, op := range ListOperations(h) {
 				if op.ResultID == "" {
 					return false
 				}
 			}
 			return true
 		})
-		if told := settled(t, h, detail(h, turn.ID), true); told["now"].Content != "done" ||
+		if told := settled(t, h, GetTurn(h, turn.ID), true); told["now"].Content != "done" ||
 			!strings.Contains(told["later"].Content, "the turn was cancelled") {
 			t.Errorf("%+v", told)
 		}
@@ -240,21 +241,21 @@ func TestW10_AnOutcomeAndACancelAtOnce(t *testing.T) {
 	t.Parallel()
 	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: has arrived, text: 'It is done.'}\n- {when: " +
 		"{result: Started}, text: 'I have begun.'}\n"
-	eachTalker(t, script, []reeve.Tool{asyncTool("send", reeve.Keyed, itWillCome)},
-		func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+	RunOnBothDatabases(t, script, []reeve.Tool{AsyncTool("send", reeve.Keyed, AnswerLater)},
+		func(t *testing.T, h *reevetest.Host, _ *RecordingModel) {
 			for range 10 {
-				turn := speak(h, h.Talk("bot").ID, "begin")
+				turn := StartTurn(h, h.Talk("bot").ID, "begin")
 				op := awaits(h, turn.ID, 1)[0]
 				var delivered, cancelled int
 				var both sync.WaitGroup
 				both.Go(func() {
-					delivered = h.Do("POST", "/api/operations/"+op.ID+"/result", object{"content": "JUST IN TIME"}).
+					delivered = h.Do("POST", "/api/operations/"+op.ID+"/result", Object{"content": "JUST IN TIME"}).
 						Status
 				})
 				both.Go(func() { cancelled = h.Do("POST", "/api/turns/"+turn.ID+"/cancel", nil).Status })
 				both.Wait()
-				d := over(h, turn.ID)
-				told, is := settled(t, h, d, true)["send"], operation(h, op.ID)
+				d := WaitForTurn(h, turn.ID)
+				told, is := settled(t, h, d, true)["send"], GetOperation(h, op.ID)
 				counts := delivered == http.StatusOK
 				if delivered != http.StatusOK && delivered != http.StatusConflict ||
 					(told.Content == "JUST IN TIME") != counts || (is.State == reeve.Committed) != counts {
@@ -269,21 +270,21 @@ func TestW10_AnOutcomeAndACancelAtOnce(t *testing.T) {
 func TestW21_CallsThatWereNeverRecorded(t *testing.T) {
 	t.Parallel()
 	entered, finish := make(chan struct{}, 1), make(chan struct{})
-	tools := []reeve.Tool{tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+	tools := []reeve.Tool{Tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 		entered <- struct{}{}
 		<-finish
 		return "seen", nil
-	}), tool("note", reeve.Local, func(context.Context, *reeve.Invocation) (any, error) { return "noted", nil }),
-		asyncTool("send", reeve.Keyed, itWillCome)}
+	}), Tool("note", reeve.Local, func(context.Context, *reeve.Invocation) (any, error) { return "noted", nil }),
+		AsyncTool("send", reeve.Keyed, AnswerLater)}
 	script := "- {when: begin, calls: [{id: a, name: note, args: {}}]}\n- {when: {result: noted}, calls: [{id: a, " +
 		"name: look, args: {}}, {id: b, name: send, args: {}}]}\n"
-	eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+	RunOnBothDatabases(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *RecordingModel) {
 		finish = make(chan struct{})
 		defer close(finish)
-		turn := speak(h, h.Talk("bot").ID, "begin")
+		turn := StartTurn(h, h.Talk("bot").ID, "begin")
 		<-entered
 		h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
-		told := settled(t, h, detail(h, turn.ID), false)
+		told := settled(t, h, GetTurn(h, turn.ID), false)
 		if told["note"].Content != "noted" {
 			t.Errorf("%+v", told["note"])
 		}
@@ -300,7 +301,7 @@ func TestW21_CallsThatWereNeverRecorded(t *testing.T) {
 // to finish.
 func underWay(entered chan<- struct{}, finish *chan struct{}) (tools []reeve.Tool) {
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed, reeve.Unsafe} {
-		tools = append(tools, tool(string(effect), effect, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
+		tools = append(tools, Tool(string(effect), effect, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
 			entered <- struct{}{}
 			if effect == reeve.Read {
 				<-ctx.Done()
@@ -317,9 +318,9 @@ func underWay(entered chan<- struct{}, finish *chan struct{}) (tools []reeve.Too
 func recorded(t *testing.T, h *reevetest.Host, turn, tool string) {
 	t.Helper()
 	kinds := map[reeve.MessageKind]int{}
-	eventually(t, "the call of "+tool+" to be recorded", func() bool {
+	Eventually(t, "the call of "+tool+" to be recorded", func() bool {
 		clear(kinds)
-		for _, m := range detail(h, turn).Messages {
+		for _, m := range GetTurn(h, turn).Messages {
 			kinds[m.Kind]++
 		}
 		return kinds[reeve.ToolResult] > 0
@@ -336,14 +337,14 @@ func TestW22_ACallThatIsUnderWayWhenItsTurnIsEnded(t *testing.T) {
 	tools := underWay(entered, &finish)
 	ways := map[string]func(h *reevetest.Host, turn string){
 		"agent stopped": func(h *reevetest.Host, _ string) {
-			h.Want(http.StatusNoContent, nil, "POST", "/api/stop", object{"agent": "bot"})
+			h.Want(http.StatusNoContent, nil, "POST", "/api/stop", Object{"agent": "bot"})
 		},
 		"agent stopped and resumed": func(h *reevetest.Host, _ string) {
-			h.Want(http.StatusNoContent, nil, "POST", "/api/stop", object{"agent": "bot"})
-			h.Want(http.StatusNoContent, nil, "POST", "/api/resume", object{"agent": "bot"})
+			h.Want(http.StatusNoContent, nil, "POST", "/api/stop", Object{"agent": "bot"})
+			h.Want(http.StatusNoContent, nil, "POST", "/api/resume", Object{"agent": "bot"})
 		},
 		"everything stopped": func(h *reevetest.Host, _ string) {
-			h.Want(http.StatusNoContent, nil, "POST", "/api/stop", object{"reason": "a fire drill"})
+			h.Want(http.StatusNoContent, nil, "POST", "/api/stop", Object{"reason": "a fire drill"})
 		},
 		"cancelled": func(h *reevetest.Host, turn string) {
 			h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn+"/cancel", nil)
@@ -353,19 +354,19 @@ func TestW22_ACallThatIsUnderWayWhenItsTurnIsEnded(t *testing.T) {
 	for _, tool := range tools {
 		script += "- {when: begin " + tool.ID + ", calls: [{name: " + tool.ID + ", args: {}}]}\n"
 	}
-	eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+	RunOnBothDatabases(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *RecordingModel) {
 		for way, end := range ways {
 			for _, tool := range tools {
 				finish = make(chan struct{})
-				turn := speak(h, h.Talk("bot").ID, "begin "+tool.ID)
+				turn := StartTurn(h, h.Talk("bot").ID, "begin "+tool.ID)
 				<-entered
 				end(h, turn.ID)
 				close(finish)
-				over(h, turn.ID)
+				WaitForTurn(h, turn.ID)
 				recorded(t, h, turn.ID, tool.ID)
-				settled(t, h, detail(h, turn.ID), way == "cancelled")
-				h.Want(http.StatusNoContent, nil, "POST", "/api/resume", object{"agent": "bot"})
-				h.Want(http.StatusNoContent, nil, "POST", "/api/resume", object{})
+				settled(t, h, GetTurn(h, turn.ID), way == "cancelled")
+				h.Want(http.StatusNoContent, nil, "POST", "/api/resume", Object{"agent": "bot"})
+				h.Want(http.StatusNoContent, nil, "POST", "/api/resume", Object{})
 			}
 		}
 	})
@@ -380,22 +381,22 @@ func TestG23_ATurnThatIsStoppedSaysSo(t *testing.T) {
 	for _, tool := range tools {
 		script += "- {when: begin " + tool.ID + ", calls: [{name: " + tool.ID + ", args: {}}]}\n"
 	}
-	eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+	RunOnBothDatabases(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *RecordingModel) {
 		for _, tool := range tools {
 			for _, c := range []struct {
-				stop object
+				stop Object
 				want string
 			}{
-				{object{"agent": "bot"}, "the agent bot was stopped"},
-				{object{}, "everything in this workspace was stopped"},
-				{object{"reason": "a fire drill"}, "everything in this workspace was stopped: a fire drill"},
+				{Object{"agent": "bot"}, "the agent bot was stopped"},
+				{Object{}, "everything in this workspace was stopped"},
+				{Object{"reason": "a fire drill"}, "everything in this workspace was stopped: a fire drill"},
 			} {
 				finish = make(chan struct{})
-				turn := speak(h, h.Talk("bot").ID, "begin "+tool.ID)
+				turn := StartTurn(h, h.Talk("bot").ID, "begin "+tool.ID)
 				<-entered
 				h.Want(http.StatusNoContent, nil, "POST", "/api/stop", c.stop)
 				close(finish)
-				if d := over(h, turn.ID); d.State != reeve.RunCancelled || d.Code != reeve.Stopped ||
+				if d := WaitForTurn(h, turn.ID); d.State != reeve.RunCancelled || d.Code != reeve.Stopped ||
 					d.Message != c.want {
 					t.Errorf("%s, %v: %s %s %q", tool.ID, c.stop, d.State, d.Code, d.Message)
 				}
@@ -409,28 +410,29 @@ func TestG23_ATurnThatIsStoppedSaysSo(t *testing.T) {
 // What becomes of calls that wait for a person when their agent is removed is told before the end of its turns.
 func TestW21_AnAgentThatIsRemovedWhileAPersonIsAsked(t *testing.T) {
 	t.Parallel()
-	tools := []reeve.Tool{tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any,
+	tools := []reeve.Tool{Tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any,
 		error) {
 		return "sent", nil
 	})}
-	eachTalker(t, "- {when: begin, calls: [{name: send, args: {}}]}\n", tools, func(t *testing.T, h *reevetest.Host,
-		_ *eavesdropper) {
-		for end, status := range map[string]int{"DELETE": http.StatusNoContent, "PATCH": http.StatusOK} {
-			a := h.Agent("asks", "send")
-			patch(h, a, object{"policy": object{"tools": object{"send": "ask"}}})
-			turn := speak(h, h.Talk(a.ID).ID, "begin")
-			until(h, turn.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
-			var body any
-			if end == "PATCH" {
-				body = object{"name": "gone", "lifecycle": "destroyed"}
+	RunOnBothDatabases(t, "- {when: begin, calls: [{name: send, args: {}}]}\n", tools,
+		func(t *testing.T, h *reevetest.Host,
+			_ *RecordingModel) {
+			for end, status := range map[string]int{"DELETE": http.StatusNoContent, "PATCH": http.StatusOK} {
+				a := h.Agent("asks", "send")
+				UpdateAgent(h, a, Object{"policy": Object{"tools": Object{"send": "ask"}}})
+				turn := StartTurn(h, h.Talk(a.ID).ID, "begin")
+				WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
+				var body any
+				if end == "PATCH" {
+					body = Object{"name": "gone", "lifecycle": "destroyed"}
+				}
+				h.Want(status, nil, end, "/api/agents/"+a.ID, body)
+				if f := settled(t, h, GetTurn(h, turn.ID), false)["send"]; f.Code != reeve.Denied ||
+					!strings.Contains(f.Content, "the agent was") {
+					t.Errorf("%s: %+v", end, f)
+				}
 			}
-			h.Want(status, nil, end, "/api/agents/"+a.ID, body)
-			if f := settled(t, h, detail(h, turn.ID), false)["send"]; f.Code != reeve.Denied ||
-				!strings.Contains(f.Content, "the agent was") {
-				t.Errorf("%s: %+v", end, f)
-			}
-		}
-	})
+		})
 }
 
 // Whoever does the work may be done before the request that asks for it is answered: the outcome counts, once, and that
@@ -440,11 +442,11 @@ func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 	entered, finish := make(chan struct{}, 1), make(chan struct{})
 	var tools []reeve.Tool
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed, reeve.Verifiable, reeve.Unsafe} {
-		tools = append(tools, asyncTool(string(effect), effect, func(ctx context.Context, inv *reeve.Invocation) (any,
+		tools = append(tools, AsyncTool(string(effect), effect, func(ctx context.Context, inv *reeve.Invocation) (any,
 			error) {
 			entered <- struct{}{}
 			<-finish
-			return itWillCome(ctx, inv)
+			return AnswerLater(ctx, inv)
 		}))
 	}
 	script := "- {when: {result: EARLY}, text: 'It is done.'}\n- {when: EARLY, text: 'It is done.'}\n- {when: " +
@@ -452,34 +454,34 @@ func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 	for _, tool := range tools {
 		script += "- {when: begin " + tool.ID + ", calls: [{name: " + tool.ID + ", args: {}}]}\n"
 	}
-	eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
+	RunOnBothDatabases(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *RecordingModel) {
 		for _, policy := range []string{"allow", "ask"} {
 			for _, tool := range tools {
 				finish = make(chan struct{})
 				h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot",
-					object{"policy": object{"tools": object{tool.ID: policy}}})
-				turn := speak(h, h.Talk("bot").ID, "begin "+tool.ID)
+					Object{"policy": Object{"tools": Object{tool.ID: policy}}})
+				turn := StartTurn(h, h.Talk("bot").ID, "begin "+tool.ID)
 				if policy == "ask" {
 					var box api.Inbox
-					eventually(t, "a person to be asked", func() bool {
+					Eventually(t, "a person to be asked", func() bool {
 						h.Want(http.StatusOK, &box, "GET", "/api/inbox", nil)
 						return len(box.Approvals) == 1
 					})
 					h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+box.Approvals[0].ID+"/decision",
-						object{"decision": "approve"})
+						Object{"decision": "approve"})
 				}
 				<-entered
 				at := ""
-				for _, op := range operations(h) {
+				for _, op := range ListOperations(h) {
 					if op.RunID == turn.ID {
 						at = "/api/operations/" + op.ID
 					}
 				}
 				var op reeve.Operation
-				h.Want(http.StatusOK, &op, "POST", at+"/result", object{"content": "EARLY"})
-				h.Want(http.StatusConflict, nil, "POST", at+"/result", object{"content": "TWICE"})
+				h.Want(http.StatusOK, &op, "POST", at+"/result", Object{"content": "EARLY"})
+				h.Want(http.StatusConflict, nil, "POST", at+"/result", Object{"content": "TWICE"})
 				close(finish)
-				d := over(h, turn.ID)
+				d := WaitForTurn(h, turn.ID)
 				if h.Want(http.StatusOK, &op, "GET", at, nil); op.State != reeve.Committed ||
 					d.Output != "It is done." {
 					t.Errorf("%s, %s: %+v, %+v", policy, tool.ID, op, d.Turn)
@@ -492,15 +494,15 @@ func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 		for _, tool := range tools[1:] { // what was proposed is made when its turn is over
 			finish = make(chan struct{})
 			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot",
-				object{"policy": object{"tools": object{tool.ID: "propose"}}})
-			over(h, speak(h, h.Talk("bot").ID, "begin "+tool.ID).ID)
+				Object{"policy": Object{"tools": Object{tool.ID: "propose"}}})
+			WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "begin "+tool.ID).ID)
 			var made reeve.Proposal
-			h.Want(http.StatusOK, &made, "POST", "/api/proposals/"+inbox(h).Proposals[0].ID+"/accept", object{})
+			h.Want(http.StatusOK, &made, "POST", "/api/proposals/"+GetInbox(h).Proposals[0].ID+"/accept", Object{})
 			<-entered
 			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+made.OperationID+"/result",
-				object{"content": "EARLY"})
+				Object{"content": "EARLY"})
 			close(finish)
-			if op := operation(h, made.OperationID); op.State != reeve.Committed {
+			if op := GetOperation(h, made.OperationID); op.State != reeve.Committed {
 				t.Errorf("%s: %+v", tool.ID, op)
 			}
 		}

@@ -32,11 +32,11 @@ func TestW23_AnAnswerInJSON(t *testing.T) {
 	l := &scribe{}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: l})
 	h.Agent("bot")
-	shape := object{"type": "object", "properties": object{"city": object{"type": "string"}}}
-	chat := object{"model": "bot", "messages": []object{{"role": "user", "content": "which city?"}}}
-	respond := object{"model": "bot", "input": "which city?"}
-	with := func(body object, key string, v any) object {
-		out := object{key: v}
+	shape := Object{"type": "object", "properties": Object{"city": Object{"type": "string"}}}
+	chat := Object{"model": "bot", "messages": []Object{{"role": "user", "content": "which city?"}}}
+	respond := Object{"model": "bot", "input": "which city?"}
+	with := func(body Object, key string, v any) Object {
+		out := Object{key: v}
 		for k, v := range body {
 			out[k] = v
 		}
@@ -44,21 +44,21 @@ func TestW23_AnAnswerInJSON(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		path string
-		body object
+		body Object
 		want string
 	}{
 		"no format": {"/v1/chat/completions", chat, ""},
-		"text":      {"/v1/chat/completions", with(chat, "response_format", object{"type": "text"}), ""},
-		"any JSON": {"/v1/chat/completions", with(chat, "response_format", object{"type": "json_object"}),
+		"text":      {"/v1/chat/completions", with(chat, "response_format", Object{"type": "text"}), ""},
+		"any JSON": {"/v1/chat/completions", with(chat, "response_format", Object{"type": "json_object"}),
 			`{}`},
 		"a shape": {"/v1/chat/completions",
 			with(chat, "response_format",
-				object{"type": "json_schema", "json_schema": object{"name": "place", "strict": true, "schema": shape}}),
+				Object{"type": "json_schema", "json_schema": Object{"name": "place", "strict": true, "schema": shape}}),
 			`{"name":"place","schema":{"properties":{"city":{"type":"string"}},"type":"object"},"strict":true}`},
 		"a shape of response": {"/v1/responses",
-			with(respond, "text", object{"format": object{"type": "json_schema", "name": "place", "schema": shape}}),
+			with(respond, "text", Object{"format": Object{"type": "json_schema", "name": "place", "schema": shape}}),
 			`{"name":"place","schema":{"properties":{"city":{"type":"string"}},"type":"object"}}`},
-		"only a verbosity": {"/v1/responses", with(respond, "text", object{"verbosity": "medium"}), ""},
+		"only a verbosity": {"/v1/responses", with(respond, "text", Object{"verbosity": "medium"}), ""},
 	} {
 		h.Want(http.StatusOK, nil, "POST", c.path, c.body)
 		l.mu.Lock()
@@ -76,8 +76,8 @@ func TestW23_AnAnswerInJSON(t *testing.T) {
 		}
 	}
 	asked := len(l.asked)
-	for _, bad := range []any{object{"type": "yaml"}, object{"type": "json_schema"},
-		object{"type": "json_schema", "json_schema": object{"name": "x", "schema": "y"}}, "json"} {
+	for _, bad := range []any{Object{"type": "yaml"}, Object{"type": "json_schema"},
+		Object{"type": "json_schema", "json_schema": Object{"name": "x", "schema": "y"}}, "json"} {
 		h.Want(http.StatusBadRequest, nil, "POST", "/v1/chat/completions", with(chat, "response_format", bad))
 	}
 	if len(l.asked) != asked {
@@ -105,11 +105,11 @@ func TestW23_BoundsOfAnAnswer(t *testing.T) {
 		var got struct {
 			Error struct{ Message, Type, Param, Code string }
 		}
-		body := object{"model": "bot", c.field: c.value}
+		body := Object{"model": "bot", c.field: c.value}
 		if c.path == "/v1/responses" {
 			body["input"] = "hi"
 		} else {
-			body["messages"] = []object{{"role": "user", "content": "hi"}}
+			body["messages"] = []Object{{"role": "user", "content": "hi"}}
 		}
 		h.Want(http.StatusBadRequest, &got, "POST", c.path, body)
 		if e := got.Error; e.Param != c.field || e.Type != "invalid_request_error" || e.Code == "model_not_found" ||
@@ -121,7 +121,7 @@ func TestW23_BoundsOfAnAnswer(t *testing.T) {
 		t.Error("what makes no sense reached the model")
 	}
 	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions",
-		object{"model": "bot", "messages": []object{{"role": "user", "content": "hi"}}, "max_tokens": 7,
+		Object{"model": "bot", "messages": []Object{{"role": "user", "content": "hi"}}, "max_tokens": 7,
 			"temperature": 0})
 	if r := l.asked[0]; r.MaxTokens != 7 || r.Temperature == nil || *r.Temperature != 0 {
 		t.Errorf("the model was asked for %+v", r)
@@ -134,8 +134,8 @@ func TestW23_AnAnswerIsNobodyElses(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: &scribe{}})
 	h.Agent("bot")
-	for path, body := range map[string]object{
-		"/v1/chat/completions": {"model": "bot", "messages": []object{{"role": "user", "content": "which city?"}}},
+	for path, body := range map[string]Object{
+		"/v1/chat/completions": {"model": "bot", "messages": []Object{{"role": "user", "content": "which city?"}}},
 		"/v1/responses":        {"model": "bot", "input": "which city?"},
 	} {
 		h.Want(http.StatusOK, nil, "POST", path, body, "Idempotency-Key", "k")

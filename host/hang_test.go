@@ -25,7 +25,7 @@ func TestStopWhileTheDatabaseHangs(t *testing.T) {
 	}
 	address, hold, lost := storetest.Hang(t)
 	database.Host, database.RawQuery = address, "sslmode=disable"
-	cfg := quick(t)
+	cfg := FastConfig(t)
 	cfg.Database, cfg.SecretKey, cfg.Listen = database.String(), strings.Repeat("ab", 32), "127.0.0.1:0"
 	h, err := host.New(t.Context(), cfg)
 	if err != nil {
@@ -64,7 +64,7 @@ func TestStopWhileTheDatabaseHangs(t *testing.T) {
 			}
 		}()
 	}
-	eventually(t, "agents are made", func() bool { return made.Load() >= 40 })
+	Eventually(t, "agents are made", func() bool { return made.Load() >= 40 })
 	hold(true)
 	<-lost
 	stop()

@@ -13,18 +13,19 @@ import (
 func TestG02_TheHintIsAboutWhatRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change object
+		change Object
 		hint   string
 	}{
-		"policy":    {object{"policy": object{"tools": object{"act": "deny"}}}, "change the policy of"},
-		"dormant":   {object{"lifecycle": "dormant"}, "--lifecycle active"},
-		"destroyed": {object{"lifecycle": "destroyed"}, "use another agent"},
+		"policy":    {Object{"policy": Object{"tools": Object{"act": "deny"}}}, "change the policy of"},
+		"dormant":   {Object{"lifecycle": "dormant"}, "--lifecycle active"},
+		"destroyed": {Object{"lifecycle": "destroyed"}, "use another agent"},
 	} {
-		var ran counter
-		h := reevetest.Start(t, tool("act", reeve.Keyed, ran.handle))
+		var ran Counter
+		h := reevetest.Start(t, Tool("act", reeve.Keyed, ran.Handle))
 		a := h.Agent("a", "act")
-		patch(h, a, c.change)
-		if _, p, status := do(h, a.ID, call{"tool": "act"}); status != http.StatusForbidden || p.Code != reeve.Denied ||
+		UpdateAgent(h, a, c.change)
+		if _, p, status := TryCall(h, a.ID, Call{"tool": "act"}); status != http.StatusForbidden ||
+			p.Code != reeve.Denied ||
 			!strings.Contains(p.Hint, c.hint) || c.hint != "change the policy of" &&
 			strings.Contains(p.Hint, "policy") {
 			t.Errorf("%s: %d %+v", name, status, p)

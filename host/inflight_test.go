@@ -21,7 +21,7 @@ type slowly struct {
 }
 
 func (s *slowly) tool(timeoutMS int64) reeve.Tool {
-	t := tool("slow", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
+	t := Tool("slow", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
 		if s.sent.Add(1) == 1 && s.hold != nil {
 			close(s.began)
 			<-s.hold
@@ -43,7 +43,7 @@ func (s *slowly) tool(timeoutMS int64) reeve.Tool {
 func (s *slowly) lookUp(h *reevetest.Host, times int64) {
 	h.T.Helper()
 	until := s.looks.Load() + times
-	eventually(h.T, "the operation to be looked up", func() bool {
+	Eventually(h.T, "the operation to be looked up", func() bool {
 		if _, err := h.Step(h.T.Context()); err != nil {
 			h.T.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func (s *slowly) lookUp(h *reevetest.Host, times int64) {
 func (s *slowly) crash(t *testing.T, before, after int64) (*reevetest.Host, reeve.Operation) {
 	t.Helper()
 	s.hold, s.began = make(chan struct{}), make(chan struct{})
-	h := reevetest.StartWith(t, quick(t), s.tool(before))
+	h := reevetest.StartWith(t, FastConfig(t), s.tool(before))
 	a := h.Agent("a", "slow")
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -64,8 +64,8 @@ func (s *slowly) crash(t *testing.T, before, after int64) (*reevetest.Host, reev
 	})
 	t.Cleanup(func() { close(s.hold); wg.Wait() })
 	<-s.began
-	next := crashed(h, s.tool(after))
-	return next, operations(next)[0]
+	next := RestartAfterCrash(h, s.tool(after))
+	return next, ListOperations(next)[0]
 }
 
 // A look-up that does not find the effect counts only after the call's time limit has passed since it was sent: until
@@ -78,26 +78,26 @@ func TestG28_NotFoundCountsOnlyAfterTheTimeLimit(t *testing.T) {
 		var s slowly
 		h, op := s.crash(t, long, long)
 		s.lookUp(h, 20) // more often than there are tries
-		got := operation(h, op.ID)
+		got := GetOperation(h, op.ID)
 		if s.sent.Load() != 1 || got.State != reeve.Dispatched || got.NextAttemptAt == nil {
 			t.Fatalf("sent %d times, %+v", s.sent.Load(), got)
 		}
 		s.applied.Store(true)
-		if got := settle(h, op.ID); got.State != reeve.Committed || s.sent.Load() != 1 {
+		if got := finishOperation(h, op.ID); got.State != reeve.Committed || s.sent.Load() != 1 {
 			t.Errorf("sent %d times, %+v", s.sent.Load(), got)
 		}
 	})
 	t.Run("after a lost connection", func(t *testing.T) {
 		t.Parallel()
 		var s slowly
-		h := reevetest.StartWith(t, quick(t), s.tool(long))
+		h := reevetest.StartWith(t, FastConfig(t), s.tool(long))
 		res := h.Call(h.Agent("a", "slow").ID, "slow", nil)
 		s.lookUp(h, 20)
-		if got := operation(h, res.OperationID); s.sent.Load() != 1 || got.State != reeve.Dispatched {
+		if got := GetOperation(h, res.OperationID); s.sent.Load() != 1 || got.State != reeve.Dispatched {
 			t.Fatalf("sent %d times, %+v", s.sent.Load(), got)
 		}
 		s.applied.Store(true)
-		if got := settle(h, res.OperationID); got.State != reeve.Committed || s.sent.Load() != 1 {
+		if got := finishOperation(h, res.OperationID); got.State != reeve.Committed || s.sent.Load() != 1 {
 			t.Errorf("sent %d times, %+v", s.sent.Load(), got)
 		}
 	})
@@ -110,19 +110,17 @@ func TestG28_NotFoundCountsOnlyAfterTheTimeLimit(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := operation(h, op.ID); s.sent.Load() != 1 || got.State == reeve.Committed {
+		if got := GetOperation(h, op.ID); s.sent.Load() != 1 || got.State == reeve.Committed {
 			t.Errorf("sent %d times, %+v", s.sent.Load(), got)
 		}
 	})
 	t.Run("the limit has passed", func(t *testing.T) {
 		t.Parallel()
-		w := newWitness(t)
-		h, _, op := midway(t, w, reeve.Verifiable, map[string]any{"timeout_ms": 1000}, verifySpec(w, nil))
-		w.mu.Lock()
-		clear(w.effects) // the far side lost it
-		w.mu.Unlock()
-		got := settle(h, op.ID)
-		if effects, requests := w.total(); effects != 1 || requests != 2 || got.State != reeve.Committed {
+		w := NewWitness(t)
+		h, _, op := midway(t, w, reeve.Verifiable, map[string]any{"timeout_ms": 1000}, VerifySpec(w, nil))
+		w.Forget() // the far side lost it
+		got := finishOperation(h, op.ID)
+		if effects, requests := w.Count(); effects != 1 || requests != 2 || got.State != reeve.Committed {
 			t.Errorf("%d effects, %d requests, %+v", effects, requests, got)
 		}
 	})

@@ -19,14 +19,14 @@ const day = 24 * time.Hour
 func TestG20_RetentionRemovesWhatIsOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said := ""
-		b := inBubble(t, host.Config{Retention: host.Duration(30 * day)},
-			saying("say", func() (any, error) { return strings.Repeat(said, 40_000), nil }))
-		b.agent("aide", nil)
-		b.attach("aide", "say", "output_read", "file_write")
+		b := NewBubbleHost(t, host.Config{Retention: host.Duration(30 * day)},
+			ToolReturning("say", func() (any, error) { return strings.Repeat(said, 40_000), nil }))
+		b.NewAgent("aide", nil)
+		b.AttachTools("aide", "say", "output_read", "file_write")
 		say := func(text string) string {
 			t.Helper()
 			said = text
-			res := b.call("", "aide", "say", object{})
+			res := b.CallAs("", "aide", "say", Object{})
 			if res.IsError || !res.Truncated {
 				t.Fatalf("%+v", res)
 			}
@@ -34,7 +34,7 @@ func TestG20_RetentionRemovesWhatIsOld(t *testing.T) {
 		}
 		kept := func(hash string) bool {
 			t.Helper()
-			res := b.call("", "aide", "output_read", object{"hash": hash})
+			res := b.CallAs("", "aide", "output_read", Object{"hash": hash})
 			if res.IsError && !strings.Contains(res.Hint, "retention") {
 				t.Errorf("%+v", res)
 			}
@@ -42,39 +42,39 @@ func TestG20_RetentionRemovesWhatIsOld(t *testing.T) {
 			if res.IsError {
 				status = 404
 			}
-			b.want(status, nil, "GET", "/api/outputs/"+hash, nil)
+			b.Want(status, nil, "GET", "/api/outputs/"+hash, nil)
 			return !res.IsError
 		}
-		file := filepath.Join(b.cfg.Dir, "workspaces", "default", "shared", "plan.txt")
-		b.call("", "aide", "file_write", object{"path": "/shared/plan.txt", "content": "as it was"})
+		file := filepath.Join(b.Config.Dir, "workspaces", "default", "shared", "plan.txt")
+		b.CallAs("", "aide", "file_write", Object{"path": "/shared/plan.txt", "content": "as it was"})
 		old, again := say("old "), say("again ")
-		first := b.call("", "aide", "file_write", object{"path": "/shared/plan.txt", "content": "changed",
+		first := b.CallAs("", "aide", "file_write", Object{"path": "/shared/plan.txt", "content": "changed",
 			"overwrite": true})
-		b.pass(20*day, day)
+		b.AdvanceBy(20*day, day)
 		if !kept(old) || !kept(again) {
 			t.Error("something is gone before its time")
 		}
 		say("again ")
-		second := b.call("", "aide", "file_write", object{"path": "/shared/plan.txt", "content": "and again",
+		second := b.CallAs("", "aide", "file_write", Object{"path": "/shared/plan.txt", "content": "and again",
 			"overwrite": true})
-		b.pass(11*day, day)
+		b.AdvanceBy(11*day, day)
 		if kept(old) || !kept(again) {
 			t.Errorf("after 31 days: old %t, kept again %t", kept(old), kept(again))
 		}
-		b.want(200, nil, "POST", "/api/operations/"+second.OperationID+"/undo", nil)
+		b.Want(200, nil, "POST", "/api/operations/"+second.OperationID+"/undo", nil)
 		if got, _ := os.ReadFile(file); string(got) != "changed" {
 			t.Errorf("after the undo of what is young: %q", got)
 		}
-		b.want(422, nil, "POST", "/api/operations/"+first.OperationID+"/undo", nil)
+		b.Want(422, nil, "POST", "/api/operations/"+first.OperationID+"/undo", nil)
 		if got, _ := os.ReadFile(file); string(got) != "changed" {
 			t.Errorf("after the undo of what is old: %q", got)
 		}
 		var op reeve.Operation
-		b.want(200, &op, "GET", "/api/operations/"+first.OperationID, nil)
+		b.Want(200, &op, "GET", "/api/operations/"+first.OperationID, nil)
 		if op.State != reeve.Committed {
 			t.Errorf("the ledger: %+v", op)
 		}
-		b.pass(20*day, day)
+		b.AdvanceBy(20*day, day)
 		if kept(again) {
 			t.Error("what was kept again is there for ever")
 		}
@@ -84,15 +84,15 @@ func TestG20_RetentionRemovesWhatIsOld(t *testing.T) {
 // Without the setting nothing is removed.
 func TestG20_WithoutRetentionNothingIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := inBubble(t, host.Config{}, saying("say", func() (any, error) {
+		b := NewBubbleHost(t, host.Config{}, ToolReturning("say", func() (any, error) {
 			return strings.Repeat("text ", 40_000),
 				nil
 		}))
-		b.agent("aide", nil)
-		b.attach("aide", "say", "output_read")
-		res := b.call("", "aide", "say", object{})
-		b.pass(10*365*day, 365*day)
-		if got := b.call("", "aide", "output_read", object{"hash": res.Hash}); got.IsError {
+		b.NewAgent("aide", nil)
+		b.AttachTools("aide", "say", "output_read")
+		res := b.CallAs("", "aide", "say", Object{})
+		b.AdvanceBy(10*365*day, 365*day)
+		if got := b.CallAs("", "aide", "output_read", Object{"hash": res.Hash}); got.IsError {
 			t.Errorf("%+v", got)
 		}
 	})

@@ -13,25 +13,26 @@ import (
 // with whichever of their tokens.
 func TestG11_AKeyIsOfOnePerson(t *testing.T) {
 	t.Parallel()
-	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
-		ann, phone, bob := as(h, "ann", "member"), as(h, "ann", "member"), as(h, "bob", "member")
+		ann, phone, bob := NewTokenFor(h, "ann", "member"), NewTokenFor(h, "ann", "member"),
+			NewTokenFor(h, "bob", "member")
 		a, task := rater(h)
-		rate := func(note string) call {
-			return call{"tool": "create_or_update_rating", "idempotency_key": "rate-1",
-				"args": object{"target_kind": "task", "target_id": task, "scores": object{"energy": 20}, "note": note}}
+		rate := func(note string) Call {
+			return Call{"tool": "create_or_update_rating", "idempotency_key": "rate-1",
+				"args": Object{"target_kind": "task", "target_id": task, "scores": Object{"energy": 20}, "note": note}}
 		}
-		hers, _, status := do(h, a.ID, rate("secretly tired"), ann...)
+		hers, _, status := TryCall(h, a.ID, rate("secretly tired"), ann...)
 		if status != http.StatusOK || hers.State != reeve.Committed {
 			t.Fatalf("%d %+v", status, hers)
 		}
-		if again, _, _ := do(h, a.ID, rate("secretly tired"), phone...); !again.Replayed ||
+		if again, _, _ := TryCall(h, a.ID, rate("secretly tired"), phone...); !again.Replayed ||
 			again.OperationID != hers.OperationID || again.Content != hers.Content {
 			t.Errorf("with another token of hers: %+v", again)
 		}
 		words := map[string]bool{}
 		for _, note := range []string{"secretly tired", "awake"} {
-			_, p, status := do(h, a.ID, rate(note), bob...)
+			_, p, status := TryCall(h, a.ID, rate(note), bob...)
 			if status != http.StatusConflict || p.Code != reeve.Conflict ||
 				!strings.Contains(p.Detail, "another user") || !strings.Contains(p.Hint, "nothing was executed") {
 				t.Errorf("his, %q: %d %+v", note, status, p)
@@ -41,17 +42,17 @@ func TestG11_AKeyIsOfOnePerson(t *testing.T) {
 		if len(words) != 1 {
 			t.Errorf("the answers tell whether hers had the same arguments: %v", words)
 		}
-		r := h.Do("POST", "/api/agents/a/calls/batch", object{"calls": []any{rate("secretly tired")}}, bob...)
+		r := h.Do("POST", "/api/agents/a/calls/batch", Object{"calls": []any{rate("secretly tired")}}, bob...)
 		if !strings.Contains(string(r.Body), "another user") || strings.Contains(string(r.Body), "tired") {
 			t.Errorf("in a batch: %s", r.Body)
 		}
 		h.Want(http.StatusNotFound, nil, "GET", "/api/journal/ratings/task/"+task, nil, bob...)
-		his, _, status := do(h, a.ID, rate("fine").with("idempotency_key", "rate-2"), bob...)
+		his, _, status := TryCall(h, a.ID, rate("fine").With("idempotency_key", "rate-2"), bob...)
 		if status != http.StatusOK || his.Replayed {
 			t.Errorf("with a key of his own: %d %+v", status, his)
 		}
 		// An undo is of one operation, whoever asks for it.
-		better, _, _ := do(h, a.ID, rate("better").with("idempotency_key", "rate-3"), ann...)
+		better, _, _ := TryCall(h, a.ID, rate("better").With("idempotency_key", "rate-3"), ann...)
 		for _, who := range [][]string{bob, ann, bob} {
 			var res reeve.Result
 			h.Want(http.StatusOK, &res, "POST", "/api/operations/"+better.OperationID+"/undo", nil, who...)

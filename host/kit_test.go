@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,33 +23,33 @@ import (
 	"reeve/reevetest"
 )
 
-// anything is a schema that takes every object.
-const anything = `{"type":"object"}`
+// AnyObject is a schema that takes every object.
+const AnyObject = `{"type":"object"}`
 
-// tool is a declaration with a handler, allowed without approval unless it says otherwise.
-func tool(id string, effect reeve.Effect, h reeve.Handler) reeve.Tool {
+// Tool is a declaration with a handler, allowed without approval unless it says otherwise.
+func Tool(id string, effect reeve.Effect, h reeve.Handler) reeve.Tool {
 	t := reeve.Tool{ID: id, Description: "A tool of a test.", Effect: effect, Tier: reeve.SideEffecting,
-		Parameters: json.RawMessage(anything), Handler: h}
+		Parameters: json.RawMessage(AnyObject), Handler: h}
 	if effect == reeve.Read {
 		t.Tier = reeve.ReadOnly
 	}
 	return t
 }
 
-// counter is a handler that counts.
-type counter struct{ n atomic.Int64 }
+// Counter is a handler that counts.
+type Counter struct{ N atomic.Int64 }
 
-func (c *counter) handle(context.Context, *reeve.Invocation) (any, error) {
-	return fmt.Sprintf("call %d", c.n.Add(1)), nil
+func (c *Counter) Handle(context.Context, *reeve.Invocation) (any, error) {
+	return fmt.Sprintf("call %d", c.N.Add(1)), nil
 }
 
-func (c *counter) count() int { return int(c.n.Load()) }
+func (c *Counter) Count() int { return int(c.N.Load()) }
 
-// call is a request for a call; what it lacks is left out.
-type call map[string]any
+// Call is a request for a call; what it lacks is left out.
+type Call map[string]any
 
-func (c call) with(key string, v any) call {
-	out := call{key: v}
+func (c Call) With(key string, v any) Call {
+	out := Call{key: v}
 	for k, old := range c {
 		if k != key {
 			out[k] = old
@@ -57,8 +58,8 @@ func (c call) with(key string, v any) call {
 	return out
 }
 
-// do makes a call over REST and gives whatever came back.
-func do(h *reevetest.Host, agent string, c call, headers ...string) (reeve.Result, api.Problem, int) {
+// TryCall makes a call over REST and gives whatever came back.
+func TryCall(h *reevetest.Host, agent string, c Call, headers ...string) (reeve.Result, api.Problem, int) {
 	h.T.Helper()
 	r := h.Do("POST", "/api/agents/"+agent+"/calls", c, headers...)
 	var res reeve.Result
@@ -71,8 +72,8 @@ func do(h *reevetest.Host, agent string, c call, headers ...string) (reeve.Resul
 	return res, p, r.Status
 }
 
-// thread reads all messages of an agent's thread.
-func thread(h *reevetest.Host, agent, query string) []reeve.Message {
+// ListThread reads all messages of an agent's thread.
+func ListThread(h *reevetest.Host, agent, query string) []reeve.Message {
 	h.T.Helper()
 	var out []reeve.Message
 	for cursor := ""; ; {
@@ -85,9 +86,9 @@ func thread(h *reevetest.Host, agent, query string) []reeve.Message {
 	}
 }
 
-// pairs checks that every action of a thread has exactly one result, linked, and that the thread is one chain; it gives
-// them by call id.
-func pairs(h *reevetest.Host, list []reeve.Message) map[string][2]reeve.Message {
+// PairCalls checks that every action of a thread has exactly one result, linked, and that the thread is one chain; it
+// gives them by call id.
+func PairCalls(h *reevetest.Host, list []reeve.Message) map[string][2]reeve.Message {
 	h.T.Helper()
 	out := map[string][2]reeve.Message{}
 	prev := ""
@@ -118,7 +119,7 @@ func pairs(h *reevetest.Host, list []reeve.Message) map[string][2]reeve.Message 
 	return out
 }
 
-func actionInfo(t testing.TB, m reeve.Message) (info reeve.ActionInfo) {
+func ActionInfo(t testing.TB, m reeve.Message) (info reeve.ActionInfo) {
 	t.Helper()
 	if err := json.Unmarshal(m.Metadata, &info); err != nil {
 		t.Fatal(err)
@@ -126,7 +127,7 @@ func actionInfo(t testing.TB, m reeve.Message) (info reeve.ActionInfo) {
 	return info
 }
 
-func resultInfo(t testing.TB, m reeve.Message) (info reeve.ResultInfo) {
+func ResultInfo(t testing.TB, m reeve.Message) (info reeve.ResultInfo) {
 	t.Helper()
 	if err := json.Unmarshal(m.Metadata, &info); err != nil {
 		t.Fatal(err)
@@ -134,34 +135,34 @@ func resultInfo(t testing.TB, m reeve.Message) (info reeve.ResultInfo) {
 	return info
 }
 
-func operation(h *reevetest.Host, id string) (op reeve.Operation) {
+func GetOperation(h *reevetest.Host, id string) (op reeve.Operation) {
 	h.T.Helper()
 	h.Want(http.StatusOK, &op, "GET", "/api/operations/"+id, nil)
 	return op
 }
 
-func operations(h *reevetest.Host) []reeve.Operation {
+func ListOperations(h *reevetest.Host) []reeve.Operation {
 	h.T.Helper()
 	var list api.OperationList
 	h.Want(http.StatusOK, &list, "GET", "/api/operations?limit=500", nil)
 	return list.Operations
 }
 
-func inbox(h *reevetest.Host) (in api.Inbox) {
+func GetInbox(h *reevetest.Host) (in api.Inbox) {
 	h.T.Helper()
 	h.Want(http.StatusOK, &in, "GET", "/api/inbox", nil)
 	return in
 }
 
-func decide(h *reevetest.Host, approval, decision string) reeve.Approval {
+func Decide(h *reevetest.Host, approval, decision string) reeve.Approval {
 	h.T.Helper()
 	var a reeve.Approval
 	h.Want(http.StatusOK, &a, "POST", "/api/approvals/"+approval+"/decision", map[string]any{"decision": decision})
 	return a
 }
 
-// eventually waits for what a loop or another goroutine brings about.
-func eventually(t testing.TB, what string, ok func() bool) {
+// Eventually waits for what a loop or another goroutine brings about.
+func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for !ok() {
@@ -172,19 +173,19 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// soon is a second, on a machine that others keep busy; what is told to stop would go on for much longer.
-const soon = 5 * time.Second
+// StopTimeout is a second, on a machine that others keep busy; what is told to stop would go on for much longer.
+const StopTimeout = 5 * time.Second
 
-// quick is a config whose waits are short.
-func quick(t testing.TB) host.Config {
+// FastConfig is a config whose waits are short.
+func FastConfig(t testing.TB) host.Config {
 	return host.Config{Dir: t.TempDir(), RetryFirst: host.Duration(time.Millisecond),
 		RetryMax: host.Duration(2 * time.Millisecond), RetryTries: 5,
 		HTTPAllow: []string{"127.0.0.1"}}
 }
 
-// crashed starts a Reeve on the database as it is now: what the old one had in its hands, it has dropped. The old one
-// lives on in a world of its own.
-func crashed(h *reevetest.Host, tools ...reeve.Tool) *reevetest.Host {
+// RestartAfterCrash starts a Reeve on the database as it is now: what the old one had in its hands, it has dropped. The
+// old one lives on in a world of its own.
+func RestartAfterCrash(h *reevetest.Host, tools ...reeve.Tool) *reevetest.Host {
 	h.T.Helper()
 	cfg := h.Config
 	dir := h.T.TempDir()
@@ -192,7 +193,7 @@ func crashed(h *reevetest.Host, tools ...reeve.Tool) *reevetest.Host {
 	if err := h.Backup(h.T.Context(), file); err != nil {
 		h.T.Fatal(err)
 	}
-	unmark(h.T, file)
+	clearBackupMark(h.T, file)
 	for _, name := range []string{"owner.token", "secret.key"} {
 		b, err := os.ReadFile(filepath.Join(h.Dir(), name))
 		if err != nil {
@@ -206,9 +207,9 @@ func crashed(h *reevetest.Host, tools ...reeve.Tool) *reevetest.Host {
 	return reevetest.StartWith(h.T, cfg, tools...)
 }
 
-// unmark has a copy of a database taken for the database itself, as a crash leaves it: a server on a backup starts
-// held.
-func unmark(t testing.TB, file string) {
+// clearBackupMark has a copy of a database taken for the database itself, as a crash leaves it: a server on a backup
+// starts held.
+func clearBackupMark(t testing.TB, file string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", file)
 	if err == nil {
@@ -220,40 +221,40 @@ func unmark(t testing.TB, file string) {
 	}
 }
 
-// settle takes up what is due until an operation has ended, waiting for its next attempt where there is one.
-func settle(h *reevetest.Host, op string) reeve.Operation {
+// finishOperation takes up what is due until an operation has ended, waiting for its next attempt where there is one.
+func finishOperation(h *reevetest.Host, op string) reeve.Operation {
 	h.T.Helper()
 	var got reeve.Operation
-	eventually(h.T, "operation "+op+" to end", func() bool {
+	Eventually(h.T, "operation "+op+" to end", func() bool {
 		if _, err := h.Step(h.T.Context()); err != nil {
 			h.T.Fatal(err)
 		}
-		got = operation(h, op)
+		got = GetOperation(h, op)
 		return got.State != reeve.Dispatched && got.State != reeve.Prepared
 	})
 	return got
 }
 
-// witness is a far side that counts effects by idempotency key and misbehaves as it is told.
-type witness struct {
+// Witness is a far side that counts effects by idempotency key and misbehaves as it is told.
+type Witness struct {
 	*httptest.Server
 	mu      sync.Mutex
 	effects map[string]int // by key: how often it was really done
 	seen    []string       // the key of every request
-	// before decides what happens instead of the effect, after what happens instead of the answer; nil means nothing
+	// Before decides what happens instead of the effect, after what happens instead of the answer; nil means nothing
 	// special.
-	before, after func(n int, w http.ResponseWriter, r *http.Request) (handled bool)
-	reached       chan string // every key, once its effect is done
+	Before, After func(n int, w http.ResponseWriter, r *http.Request) (handled bool)
+	Reached       chan string // every key, once its effect is done
 }
 
-func newWitness(t testing.TB) *witness {
-	w := &witness{effects: map[string]int{}, reached: make(chan string, 1000)}
+func NewWitness(t testing.TB) *Witness {
+	w := &Witness{effects: map[string]int{}, Reached: make(chan string, 1000)}
 	w.Server = httptest.NewServer(http.HandlerFunc(w.serve))
 	t.Cleanup(func() { w.CloseClientConnections(); w.Close() })
 	return w
 }
 
-func (w *witness) serve(out http.ResponseWriter, r *http.Request) {
+func (w *Witness) serve(out http.ResponseWriter, r *http.Request) {
 	key := r.Header.Get("Idempotency-Key")
 	_, _ = io.Copy(io.Discard, r.Body) // or the server would not see that the other side hangs up
 	if r.Method == http.MethodGet {    // a look-up
@@ -271,7 +272,7 @@ func (w *witness) serve(out http.ResponseWriter, r *http.Request) {
 	w.seen = append(w.seen, key)
 	n := len(w.seen)
 	w.mu.Unlock()
-	if w.before != nil && w.before(n, out, r) {
+	if w.Before != nil && w.Before(n, out, r) {
 		return
 	}
 	w.mu.Lock()
@@ -279,15 +280,15 @@ func (w *witness) serve(out http.ResponseWriter, r *http.Request) {
 		w.effects[key] = 1
 	}
 	w.mu.Unlock()
-	w.reached <- key
-	if w.after != nil && w.after(n, out, r) {
+	w.Reached <- key
+	if w.After != nil && w.After(n, out, r) {
 		return
 	}
 	fmt.Fprint(out, "done")
 }
 
-// total counts effects, and requests.
-func (w *witness) total() (effects, requests int) {
+// Count counts effects, and requests.
+func (w *Witness) Count() (effects, requests int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, n := range w.effects {
@@ -296,18 +297,32 @@ func (w *witness) total() (effects, requests int) {
 	return effects, len(w.seen)
 }
 
-// drop closes the connection without a word.
-func drop(w http.ResponseWriter) {
+// Keys returns the idempotency key of every request, in order.
+func (w *Witness) Keys() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.seen)
+}
+
+// Forget removes all effects, as a far side that lost its data.
+func (w *Witness) Forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.effects)
+}
+
+// CloseConnection closes the connection without a word.
+func CloseConnection(w http.ResponseWriter) {
 	if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
 		_ = c.Close()
 	}
 }
 
-// define makes a tool of kind http that posts to an address, and returns its id.
-func define(h *reevetest.Host, id string, effect reeve.Effect, spec map[string]any, more map[string]any) {
+// DefineHTTPTool makes a tool of kind http that posts to an address, and returns its id.
+func DefineHTTPTool(h *reevetest.Host, id string, effect reeve.Effect, spec map[string]any, more map[string]any) {
 	h.T.Helper()
 	body := map[string]any{"id": id, "kind": "http", "description": "Posts.", "effect": effect,
-		"tier": "side_effecting", "parameters": json.RawMessage(anything),
+		"tier": "side_effecting", "parameters": json.RawMessage(AnyObject),
 		"spec": spec, "timeout_ms": 2000}
 	for k, v := range more {
 		body[k] = v
@@ -315,6 +330,6 @@ func define(h *reevetest.Host, id string, effect reeve.Effect, spec map[string]a
 	h.Want(http.StatusCreated, nil, "POST", "/api/tools", body)
 }
 
-// closedPort is an address where nobody listens, and nobody will: a port that was free a moment ago may be somebody's
+// ClosedPort is an address where nobody listens, and nobody will: a port that was free a moment ago may be somebody's
 // in the next.
-const closedPort = "http://127.0.0.1:1"
+const ClosedPort = "http://127.0.0.1:1"

@@ -15,25 +15,25 @@ import (
 	"reeve/reevetest"
 )
 
-// eavesdropper is a model that notes what it is asked.
-type eavesdropper struct {
+// RecordingModel is a model that notes what it is asked.
+type RecordingModel struct {
 	model.Model
-	mu    sync.Mutex
-	asked []model.Request
+	mu       sync.Mutex
+	Requests []model.Request
 }
 
-func (l *eavesdropper) Answer(ctx context.Context, r model.Request, watch func(model.Delta)) (model.Answer, error) {
+func (l *RecordingModel) Answer(ctx context.Context, r model.Request, watch func(model.Delta)) (model.Answer, error) {
 	l.mu.Lock()
-	l.asked = append(l.asked, r)
+	l.Requests = append(l.Requests, r)
 	l.mu.Unlock()
 	return l.Model.Answer(ctx, r, watch)
 }
 
-// last gives what the agent with these instructions was told when it was last asked.
-func (l *eavesdropper) last(system string) string {
+// LastPrompt gives what the agent with these instructions was told when it was last asked.
+func (l *RecordingModel) LastPrompt(system string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, r := range seq.Backward(l.asked) {
+	for _, r := range seq.Backward(l.Requests) {
 		if !strings.Contains(r.System, system) {
 			continue
 		}
@@ -71,14 +71,14 @@ func TestW18_LoopIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard := &eavesdropper{Model: model.Rehearsal(script)}
+	heard := &RecordingModel{Model: model.Rehearsal(script)}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard})
-	boss := persona(h, "boss", nil, "loop_in")
-	lawyer := persona(h, "lawyer", nil)
+	boss := NewPersona(h, "boss", nil, "loop_in")
+	lawyer := NewPersona(h, "lawyer", nil)
 	c := h.Talk("boss")
-	over(h, speak(h, c.ID, "hello").ID)
+	WaitForTurn(h, StartTurn(h, c.ID, "hello").ID)
 	s := h.Connect(c.ID, -1)
-	turn := speak(h, c.ID, "go")
+	turn := StartTurn(h, c.ID, "go")
 	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameComplete && f.TurnID == turn.ID })
 	var spoken []string
 	for _, f := range s.Seen {
@@ -96,21 +96,22 @@ func TestW18_LoopIn(t *testing.T) {
 	if got := strings.Join(spoken, ", "); got != want {
 		t.Errorf("heard %s", got)
 	}
-	list := children(h, turn.ID)
+	list := ListChildren(h, turn.ID)
 	if len(list) != 1 || list[0].SessionID != c.ID || list[0].AgentID != lawyer.ID ||
 		list[0].State != reeve.RunCompleted {
 		t.Fatalf("%+v", list)
 	}
-	if got := pages(h, "lawyer", list[0].ID, 500); len(got) != 2 || messageIDs(got) != messageIDs(detail(h, list[0].ID).
-		Messages) {
+	if got := pages(h, "lawyer", list[0].ID, 500); len(got) != 2 ||
+		messageIDs(got) != messageIDs(GetTurn(h, list[0].ID).
+			Messages) {
 		t.Errorf("the lawyer's turn is %+v", got)
 	}
 	told := "user: hello | user: [boss] Good morning, I am the boss. | user: go | user: [boss] One moment, I ask our " +
 		"lawyer. | user: [boss asks you] May we?"
-	if got := heard.last("I am lawyer"); got != told {
+	if got := heard.LastPrompt("I am lawyer"); got != told {
 		t.Errorf("the lawyer was told %s", got)
 	}
-	if _, said := results(h, turn.ID, "loop_in"); len(said) != 1 || said[0] != "You may." {
+	if _, said := ListResults(h, turn.ID, "loop_in"); len(said) != 1 || said[0] != "You may." {
 		t.Errorf("the caller was told %q", said)
 	}
 	var now reeve.Conversation
@@ -125,26 +126,26 @@ func TestW18_LoopIn(t *testing.T) {
 	// Whoever takes part can be spoken to; nobody else can.
 	var direct reeve.Turn
 	h.Want(http.StatusCreated, &direct, "POST", "/api/conversations/"+c.ID+"/turns",
-		object{"content": "are you sure?", "agent": "lawyer"})
-	d := over(h, direct.ID)
+		Object{"content": "are you sure?", "agent": "lawyer"})
+	d := WaitForTurn(h, direct.ID)
 	if d.AgentID != lawyer.ID || d.State != reeve.RunCompleted {
 		t.Errorf("%+v", d.Turn)
 	}
 	told += " | assistant: You may. | user: [boss] So be it. | user: are you sure?"
-	if got := heard.last("I am lawyer"); got != told {
+	if got := heard.LastPrompt("I am lawyer"); got != told {
 		t.Errorf("the lawyer was told %s", got)
 	}
-	over(h, speak(h, c.ID, "well?").ID)
+	WaitForTurn(h, StartTurn(h, c.ID, "well?").ID)
 	told = "user: hello | assistant: Good morning, I am the boss. | user: go | assistant: One moment, I ask our " +
 		"lawyer. | assistant: loop_in | user: = You may. | assistant: So be it." +
 		" | user: are you sure? | user: [lawyer] You may. | user: well?"
-	if got := heard.last("I am boss"); got != told {
+	if got := heard.LastPrompt("I am boss"); got != told {
 		t.Errorf("the boss was told %s", got)
 	}
-	persona(h, "stranger", nil)
+	NewPersona(h, "stranger", nil)
 	for _, name := range []string{"stranger", "nobody"} {
 		if r := h.Do("POST", "/api/conversations/"+c.ID+"/turns",
-			object{"content": "hello?", "agent": name}); r.Status != http.StatusBadRequest &&
+			Object{"content": "hello?", "agent": name}); r.Status != http.StatusBadRequest &&
 			r.Status != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %d %s", name, r.Status, r.Body)
 		}
@@ -154,20 +155,20 @@ func TestW18_LoopIn(t *testing.T) {
 // TestW18_NoConversation: a run that is no turn has nothing to call anybody into.
 func TestW18_NoConversation(t *testing.T) {
 	t.Parallel()
-	h := talkerIn(t, t.TempDir(), `- {when: {tool: loop_in}, text: "I could not."}
+	h := RunScriptedIn(t, t.TempDir(), `- {when: {tool: loop_in}, text: "I could not."}
 - {when: {system: I am boss}, calls: [{name: loop_in, args: {agent: lawyer, input: "May we?"}}]}
 `)
-	persona(h, "boss", nil, "loop_in")
-	persona(h, "lawyer", nil)
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents/boss/wake", object{"input": "go"})
+	NewPersona(h, "boss", nil, "loop_in")
+	NewPersona(h, "lawyer", nil)
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents/boss/wake", Object{"input": "go"})
 	var run reeve.Run
 	for deadline := time.Now().Add(reevetest.Wait); (run.ID == "" || !run.State.Final()) && time.Now().
 		Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if list := children(h, ""); len(list) == 1 {
+		if list := ListChildren(h, ""); len(list) == 1 {
 			run = list[0]
 		}
 	}
-	if run.State != reeve.RunCompleted || run.Output != "I could not." || len(children(h, run.ID)) != 0 {
+	if run.State != reeve.RunCompleted || run.Output != "I could not." || len(ListChildren(h, run.ID)) != 0 {
 		t.Errorf("%+v", run)
 	}
 }

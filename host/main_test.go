@@ -9,8 +9,8 @@ import (
 	"reeve/host"
 )
 
-// pythonCache is where the hosts of all tests unpack and translate the Python interpreter, once for all of them.
-var pythonCache string
+// PythonCache is where the hosts of all tests unpack and translate the Python interpreter, once for all of them.
+var PythonCache string
 
 func TestMain(m *testing.M) {
 	host.ServeWorker() // scripts run in this binary, started again
@@ -20,10 +20,10 @@ func TestMain(m *testing.M) {
 func runTests(m *testing.M) int {
 	debug.SetGCPercent(400) // hundreds of short-lived hosts leave much garbage and little that lasts
 	var err error
-	if pythonCache, err = os.MkdirTemp("", "reeve-python"); err != nil {
+	if PythonCache, err = os.MkdirTemp("", "reeve-python"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer func() { _ = os.RemoveAll(pythonCache) }()
+	defer func() { _ = os.RemoveAll(PythonCache) }()
 	return m.Run()
 }

@@ -14,8 +14,8 @@ import (
 	"reeve/reevetest"
 )
 
-// sent gives the frames of a conversation that send something.
-func sent(h *reevetest.Host, conversation string) (list []reeve.Frame) {
+// ListMediaFrames gives the frames of a conversation that send something.
+func ListMediaFrames(h *reevetest.Host, conversation string) (list []reeve.Frame) {
 	h.T.Helper()
 	var l api.FrameList
 	h.Want(http.StatusOK, &l, "GET", "/api/conversations/"+conversation+"/frames", nil)
@@ -27,11 +27,11 @@ func sent(h *reevetest.Host, conversation string) (list []reeve.Frame) {
 	return list
 }
 
-// painter runs a Reeve whose agent bot sends what it is told to, and has a picture.
-func painter(t *testing.T, more ...string) *reevetest.Host {
+// RunMediaAgent runs a Reeve whose agent bot sends what it is told to, and has a picture.
+func RunMediaAgent(t *testing.T, more ...string) *reevetest.Host {
 	t.Helper()
 	dir := t.TempDir()
-	h := talkerIn(t, dir, `- {when: {tool: send_media}, text: Done.}
+	h := RunScriptedIn(t, dir, `- {when: {tool: send_media}, text: Done.}
 - {when: {said: picture}, calls: [{name: send_media, args: {path: /shared/chart.png, caption: The chart}}]}
 - {when: {said: secret}, calls: [{name: send_media, args: {path: /shared/../../../secret.key}}]}
 - {when: {said: absent}, calls: [{name: send_media, args: {path: /shared/absent.png}}]}
@@ -49,14 +49,15 @@ func painter(t *testing.T, more ...string) *reevetest.Host {
 
 func TestSendMedia_SentMediaReachesTheConversationThatAsked(t *testing.T) {
 	t.Parallel()
-	h := painter(t)
+	h := RunMediaAgent(t)
 	c, other := h.Talk("bot"), h.Talk("bot")
-	if d := over(h, speak(h, c.ID, "the picture please").ID); d.State != reeve.RunCompleted ||
+	if d := WaitForTurn(h, StartTurn(h, c.ID, "the picture please").ID); d.State != reeve.RunCompleted ||
 		d.Issues.ToolFailures > 0 {
 		t.Fatalf("%+v", d)
 	}
-	list := sent(h, c.ID)
-	if len(list) != 1 || list[0].Text != "The chart" || len(list[0].Attachments) != 1 || len(sent(h, other.ID)) != 0 {
+	list := ListMediaFrames(h, c.ID)
+	if len(list) != 1 || list[0].Text != "The chart" || len(list[0].Attachments) != 1 ||
+		len(ListMediaFrames(h, other.ID)) != 0 {
 		t.Fatalf("the conversation was sent %+v", list)
 	}
 	a := list[0].Attachments[0]
@@ -83,21 +84,22 @@ func TestSendMedia_SentMediaReachesTheConversationThatAsked(t *testing.T) {
 
 func TestSendMedia_WhatCannotBeSent(t *testing.T) {
 	t.Parallel()
-	h := painter(t)
+	h := RunMediaAgent(t)
 	c := h.Talk("bot")
 	for _, text := range []string{"the secret please", "the absent one please"} {
-		d := over(h, speak(h, c.ID, text).ID)
+		d := WaitForTurn(h, StartTurn(h, c.ID, text).ID)
 		if d.State != reeve.RunCompleted || d.Issues.ToolFailures != 1 {
 			t.Errorf("%s: %+v", text, d.Turn)
 		}
 	}
-	if list := sent(h, c.ID); len(list) != 0 {
+	if list := ListMediaFrames(h, c.ID); len(list) != 0 {
 		t.Errorf("the conversation was sent %+v", list)
 	}
 	var got reeve.Result
 	h.Want(http.StatusOK, &got, "POST", "/api/agents/bot/calls",
-		object{"tool": "send_media", "args": json.RawMessage(`{"path":"/shared/chart.png"}`)})
-	if !got.IsError || got.Code != reeve.ToolFailed || !strings.Contains(got.Message, "does not belong to a conversation") {
+		Object{"tool": "send_media", "args": json.RawMessage(`{"path":"/shared/chart.png"}`)})
+	if !got.IsError || got.Code != reeve.ToolFailed ||
+		!strings.Contains(got.Message, "does not belong to a conversation") {
 		t.Errorf("outside any conversation it came to %+v", got)
 	}
 }
@@ -105,15 +107,15 @@ func TestSendMedia_WhatCannotBeSent(t *testing.T) {
 func TestSendMedia_AScheduleSendsToTheConversationItWasMadeIn(t *testing.T) {
 	t.Parallel()
 	soon := time.Now().Add(5 * time.Second).UTC().Format(time.RFC3339)
-	h := painter(t, "- {when: {tool: schedule_create}, text: Planned.}\n",
+	h := RunMediaAgent(t, "- {when: {tool: schedule_create}, text: Planned.}\n",
 		"- {when: {said: later}, calls: [{name: schedule_create, args: {goal: send the picture, cadence_type: once, "+
 			"cadence_value: '"+soon+"'}}]}\n")
 	c := h.Talk("bot")
-	if d := over(h, speak(h, c.ID, "later please").ID); d.Issues.ToolFailures > 0 {
+	if d := WaitForTurn(h, StartTurn(h, c.ID, "later please").ID); d.Issues.ToolFailures > 0 {
 		t.Fatalf("%+v", d)
 	}
-	eventually(t, "the picture in the conversation", func() bool { return len(sent(h, c.ID)) == 1 })
-	if n := len(turns(h, c.ID)); n != 1 {
+	Eventually(t, "the picture in the conversation", func() bool { return len(ListMediaFrames(h, c.ID)) == 1 })
+	if n := len(ListTurns(h, c.ID)); n != 1 {
 		t.Errorf("the conversation has %d turns", n)
 	}
 }

@@ -43,8 +43,8 @@ func recall(h *reevetest.Host, conversation string, n int) (list []reeve.Message
 // stands before the recent turns.
 func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, cfg host.Config) {
-		heard := &eavesdropper{Model: script(t, `answers:
+	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+		heard := &RecordingModel{Model: ScriptedModel(t, `answers:
 - {when: {system: /maintain the memory/, said: /Summary of earlier turns/}, text: SECOND}
 - {when: {system: /maintain the memory/}, text: FIRST}
 - {when: {said: /./}, text: answered}
@@ -52,10 +52,10 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 		cfg.Model = heard
 		h := reevetest.Run(t, cfg)
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-			object{"name": "bot", "config": object{"instructions": "I am bot.", "recent_turns": 4, "summaries": true}})
+			Object{"name": "bot", "config": Object{"instructions": "I am bot.", "recent_turns": 4, "summaries": true}})
 		c := h.Talk("bot")
 		say := func(n int) {
-			if d := over(h, speak(h, c.ID, fmt.Sprint("q", n)).ID); d.State != reeve.RunCompleted {
+			if d := WaitForTurn(h, StartTurn(h, c.ID, fmt.Sprint("q", n)).ID); d.State != reeve.RunCompleted {
 				t.Fatalf("%+v", d.Turn)
 			}
 		}
@@ -65,14 +65,14 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 		if list := recall(h, c.ID, 1); list[0].Content != "FIRST" || list[0].RunID != "" {
 			t.Errorf("%+v", list)
 		}
-		if got := heard.last(keeper); got != "user: Later turns:\n\nPerson: q0\nAgent: "+
+		if got := heard.LastPrompt(keeper); got != "user: Later turns:\n\nPerson: q0\nAgent: "+
 			"answered\n\nPerson: q1\nAgent: answered\n\nPerson: q2\nAgent: answered\n\nPerson: q3\nAgent: answered\n" {
 			t.Errorf("it was made of %q", got)
 		}
 		say(6)
 		want := "user: [Summary of the earlier conversation]\nFIRST | user: q2 | assistant: answered | user: q3 | " +
 			"assistant: answered | user: q4 | assistant: answered | user: q5 | assistant: answered | user: q6"
-		if got := heard.last("I am bot"); got != want {
+		if got := heard.LastPrompt("I am bot"); got != want {
 			t.Errorf("the model was told %s", got)
 		}
 		for n := 7; n < 10; n++ { // q9: q4 is neither shown nor in the words
@@ -82,13 +82,13 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 		if len(list) != 2 || list[1].Content != "SECOND" {
 			t.Errorf("%+v", list)
 		}
-		if got := heard.last(keeper); !strings.Contains(got,
+		if got := heard.LastPrompt(keeper); !strings.Contains(got,
 			"Summary of earlier turns:\nFIRST\n\nLater turns:\n\nPerson: q4\n") ||
 			strings.Contains(got, "q3") {
 			t.Errorf("the second was made of %q", got)
 		}
 		say(10)
-		if got := heard.last("I am bot"); !strings.HasPrefix(got,
+		if got := heard.LastPrompt("I am bot"); !strings.HasPrefix(got,
 			"user: [Summary of the earlier conversation]\nSECOND | user: q6 |") {
 			t.Errorf("the model was told %s", got)
 		}
@@ -99,24 +99,24 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 // nothing is made up.
 func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, cfg host.Config) {
-		heard := &eavesdropper{Model: script(t, `answers:
+	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+		heard := &RecordingModel{Model: ScriptedModel(t, `answers:
 - {when: {system: /maintain the memory/}, fail: {status: 400, message: I will not}}
 - {when: {said: /./}, text: answered}
 `)}
 		cfg.Model = heard
 		h := reevetest.Run(t, cfg)
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-			object{"name": "bot", "config": object{"instructions": "I am bot.", "recent_turns": 1, "summaries": true}})
+			Object{"name": "bot", "config": Object{"instructions": "I am bot.", "recent_turns": 1, "summaries": true}})
 		c := h.Talk("bot")
 		for n := range 5 {
-			if d := over(h, speak(h, c.ID, fmt.Sprint("q", n)).ID); d.State != reeve.RunCompleted {
+			if d := WaitForTurn(h, StartTurn(h, c.ID, fmt.Sprint("q", n)).ID); d.State != reeve.RunCompleted {
 				t.Fatalf("%+v", d.Turn)
 			}
 		}
-		eventually(t, "the model is asked for a summary", func() bool { return heard.last(keeper) != "" })
-		if got := heard.last("I am bot"); got != "user: q3 | assistant: answered | user: q4" ||
-			heard.last(keeper) == "" {
+		Eventually(t, "the model is asked for a summary", func() bool { return heard.LastPrompt(keeper) != "" })
+		if got := heard.LastPrompt("I am bot"); got != "user: q3 | assistant: answered | user: q4" ||
+			heard.LastPrompt(keeper) == "" {
 			t.Errorf("the model was told %s", got)
 		}
 		if list := recall(h, c.ID, 0); len(list) != 0 {
@@ -129,15 +129,16 @@ func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
 // It is, when the database is there.
 func TestL14_ASummaryThatTheDatabaseFailed(t *testing.T) {
 	t.Parallel()
-	cfg := quick(t)
+	cfg := FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
-	cfg.Model = script(t, "answers:\n- {when: {system: /maintain the memory/}, text: IN SHORT}\n- {when: {said: /./}, "+
-		"text: answered}\n")
+	cfg.Model = ScriptedModel(t,
+		"answers:\n- {when: {system: /maintain the memory/}, text: IN SHORT}\n- {when: {said: /./}, "+
+			"text: answered}\n")
 	h := reevetest.StartWith(t, cfg)
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-		object{"name": "bot", "config": object{"recent_turns": 1, "summaries": true}})
+		Object{"name": "bot", "config": Object{"recent_turns": 1, "summaries": true}})
 	c := h.Talk("bot")
-	away := asked(t, cfg.Database, `CREATE TABLE away (yes INT)`, `INSERT INTO away VALUES (1)`,
+	away := ExecPostgres(t, cfg.Database, `CREATE TABLE away (yes INT)`, `INSERT INTO away VALUES (1)`,
 		`CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			IF NEW.owner = '' AND EXISTS (SELECT 1 FROM away) THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
 			RETURN NEW; END $$`,
@@ -145,7 +146,7 @@ func TestL14_ASummaryThatTheDatabaseFailed(t *testing.T) {
 	var failed error
 	for n := 0; n < 5 && failed == nil; n++ {
 		h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/turns",
-			object{"content": fmt.Sprint("q", n)})
+			Object{"content": fmt.Sprint("q", n)})
 		for more := 1; more > 0 && failed == nil; {
 			more, failed = h.Step(t.Context())
 		}

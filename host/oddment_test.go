@@ -39,11 +39,11 @@ func TestK13_UtilsAndUsers(t *testing.T) {
 	t.Parallel()
 	status := 200
 	far := meteo(t, &status)
-	cfg := quick(t)
+	cfg := FastConfig(t)
 	cfg.WeatherURL, cfg.PlacesURL = far.URL, far.URL+"/"
 	h := reevetest.StartWith(t, cfg)
-	a := &auto{Host: h, t: t, name: "weather"}
-	h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "tools": []string{"utils_atob", "utils_weather", "users_send"}, "source": `
+	a := &Automation{Host: h, T: t, Name: "weather"}
+	h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "tools": []string{"utils_atob", "utils_weather", "users_send"}, "source": `
 		const w = await Utils.weather({ place: 'Graz', days: 2 });
 		await Items.withItem('day:' + w.days[0].date, 'Weather of ' + w.days[0].date, async (ctx) => {
 		  if (!ctx.item.isDone) await Users.send({ title: 'The weather in ' + w.name, text: w.now.sky + ', ' + w.days[0].low + ' to ' + w.days[0].high });
@@ -52,32 +52,32 @@ func TestK13_UtilsAndUsers(t *testing.T) {
 		for (const data of ['SGVsbG8=', 'MTIz', 'w7w', '_-8', ' SGVs\nbG8 ', '']) { const s = await Utils.atob({ data }); texts.push(typeof s + ':' + s) }
 		for (const f of [() => Utils.atob({ data: '?' }), () => Utils.weather({}), () => Utils.weather({ place: 'Nowhere' }), () => Utils.weather({ place: 'Graz', latitude: 1 })]) { try { await f(); texts.push('no') } catch (e) { texts.push(e.code) } }
 		texts.join(' ') + (await getDocs('Users.send')).includes('Mutation: call it inside Items.withItem') + (await getDocs('Utils')).includes('Mutation:')`})
-	r := a.completes()
-	equal(t, r.Run.Output, "string:Hello string:123 string:ü string:ÿï string:Hello string: VALIDATION_ERROR "+
+	r := a.MustComplete()
+	Equal(t, r.Run.Output, "string:Hello string:123 string:ü string:ÿï string:Hello string: VALIDATION_ERROR "+
 		"VALIDATION_ERROR TOOL_FAILED VALIDATION_ERRORtruefalse", "what they gave")
-	told := a.told()
+	told := a.ListNotifications()
 	if len(told) != 1 || told[0].Title != "The weather in Graz" || told[0].Body != "snow, -6 to 0.5" ||
 		told[0].UserID != "owner" {
 		t.Errorf("the person was told %+v", told)
 	}
-	a.completes()
-	equal(t, len(a.told()), 1, "a done item sends nothing more")
-	a.save(`await Users.send({ title: 'outside' })`, false)
-	a.fails(reeve.LogicFailure, "outside Items.withItem")
+	a.MustComplete()
+	Equal(t, len(a.ListNotifications()), 1, "a done item sends nothing more")
+	a.SaveVersion(`await Users.send({ title: 'outside' })`, false)
+	a.MustFail(reeve.LogicFailure, "outside Items.withItem")
 	for code, class := range map[int]reeve.FailureClass{503: reeve.NetworkFailure, 429: reeve.NetworkFailure,
 		401: reeve.AuthFailure, 403: reeve.PermissionFailure} {
 		status = code
-		a.save(`try { await Utils.weather({ place: 'Graz' }) } catch (e) {}`, false)
-		a.fails(class)
+		a.SaveVersion(`try { await Utils.weather({ place: 'Graz' }) } catch (e) {}`, false)
+		a.MustFail(class)
 	}
 	status = 400
-	a.save(`try { await Utils.weather({ place: 'Graz' }) } catch (e) { e.message }`, false)
-	if out := a.completes().Run.Output; !strings.Contains(out, "400 because") {
+	a.SaveVersion(`try { await Utils.weather({ place: 'Graz' }) } catch (e) { e.message }`, false)
+	if out := a.MustComplete().Run.Output; !strings.Contains(out, "400 because") {
 		t.Errorf("a refusal says %q", out)
 	}
 	far.Close()
-	a.save(`await Utils.weather({ place: 'Graz' })`, false)
-	a.fails(reeve.NetworkFailure, "could not be reached")
+	a.SaveVersion(`await Utils.weather({ place: 'Graz' })`, false)
+	a.MustFail(reeve.NetworkFailure, "could not be reached")
 }
 
 // TestG06_WeatherObeysTheNetworkPolicy: the operator's address is no way around the guard, and is never shown.
@@ -85,11 +85,11 @@ func TestG06_WeatherObeysTheNetworkPolicy(t *testing.T) {
 	t.Parallel()
 	status := 200
 	far := meteo(t, &status)
-	cfg := quick(t)
+	cfg := FastConfig(t)
 	cfg.WeatherURL, cfg.PlacesURL, cfg.HTTPAllow = far.URL, far.URL, nil
 	h := reevetest.StartWith(t, cfg)
 	a := h.Agent("other", "utils_weather")
-	res := h.Call(a.ID, "utils_weather", call{"latitude": 47.07, "longitude": 15.44, "days": 2})
+	res := h.Call(a.ID, "utils_weather", Call{"latitude": 47.07, "longitude": 15.44, "days": 2})
 	if res.Code != reeve.Denied || strings.Contains(res.Message+res.Hint, strings.TrimPrefix(far.URL, "http://")) {
 		t.Errorf("it said %+v", res)
 	}

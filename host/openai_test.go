@@ -73,27 +73,27 @@ const openAIScript = `
 
 // agentTool is a tool that the agent itself has.
 func agentTool() reeve.Tool {
-	return tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil })
+	return Tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil })
 }
 
 var (
-	offeredFunction = object{"type": "function", "name": "get_weather", "parameters": object{"type": "object"}}
-	otherFunction   = object{"type": "function", "name": "get_time", "parameters": object{"type": "object"}}
+	offeredFunction = Object{"type": "function", "name": "get_weather", "parameters": Object{"type": "object"}}
+	otherFunction   = Object{"type": "function", "name": "get_time", "parameters": Object{"type": "object"}}
 )
 
 // Every answer and every event under /v1 has what OpenAI's published schema requires.
 func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 	t.Parallel()
-	h := talker(t, openAIScript, agentTool())
+	h := RunScripted(t, openAIScript, agentTool())
 	fits := openAISchema(t)
 	fits("models", h.Want(http.StatusOK, nil, "GET", "/v1/models", nil).Body)
 	fits("model", h.Want(http.StatusOK, nil, "GET", "/v1/models/bot", nil).Body)
-	shape := object{"type": "object", "properties": object{"a": object{"type": "string"}}}
+	shape := Object{"type": "object", "properties": Object{"a": Object{"type": "string"}}}
 	for _, said := range []string{"hello", "short", "begin"} {
-		chat := object{"model": "bot", "messages": []object{{"role": "user", "content": said}},
-			"tools": []object{weather}}
+		chat := Object{"model": "bot", "messages": []Object{{"role": "user", "content": said}},
+			"tools": []Object{weather}}
 		fits("completion", h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", chat).Body)
-		chat["stream"], chat["stream_options"] = true, object{"include_usage": true}
+		chat["stream"], chat["stream_options"] = true, Object{"include_usage": true}
 		events := streamed(h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", chat))
 		for i, data := range events[:len(events)-1] {
 			fits("chunk", []byte(data))
@@ -102,11 +102,11 @@ func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 				t.Errorf("the usage of chunk %d of %d: %s", i, len(events), data)
 			}
 		}
-		respond := object{"model": "bot", "input": said, "tools": []object{offeredFunction},
+		respond := Object{"model": "bot", "input": said, "tools": []Object{offeredFunction},
 			"instructions": "Be kind.", "temperature": 0.5, "top_p": 0.9,
-			"metadata": object{"a": "b"}, "text": object{"format": object{"type": "json_schema", "name": "x",
+			"metadata": Object{"a": "b"}, "text": Object{"format": Object{"type": "json_schema", "name": "x",
 				"schema": shape}},
-			"tool_choice": "auto", "max_output_tokens": 99, "reasoning": object{"effort": "low"}}
+			"tool_choice": "auto", "max_output_tokens": 99, "reasoning": Object{"effort": "low"}}
 		whole := h.Want(http.StatusOK, nil, "POST", "/v1/responses", respond)
 		fits("response", whole.Body)
 		var got struct {
@@ -132,7 +132,7 @@ func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 		}
 	}
 	for _, data := range streamed(h.Want(http.StatusOK, nil, "POST", "/v1/responses",
-		object{"model": "bot", "input": "wrong", "stream": true})) {
+		Object{"model": "bot", "input": "wrong", "stream": true})) {
 		fits("event", []byte(data))
 	}
 }
@@ -141,9 +141,9 @@ func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 // line.
 func TestW23_TextsAroundACallStayApart(t *testing.T) {
 	t.Parallel()
-	h := talker(t, openAIScript, agentTool())
-	chat := object{"model": "bot", "messages": []object{{"role": "user", "content": "begin"}},
-		"tools": []object{weather}}
+	h := RunScripted(t, openAIScript, agentTool())
+	chat := Object{"model": "bot", "messages": []Object{{"role": "user", "content": "begin"}},
+		"tools": []Object{weather}}
 	const want = "Let me look.\n\nI have looked."
 	var whole struct {
 		Choices []struct{ Message struct{ Content string } }
@@ -166,7 +166,7 @@ func TestW23_TextsAroundACallStayApart(t *testing.T) {
 	}
 	for _, stream := range []bool{false, true} {
 		r := h.Want(http.StatusOK, nil, "POST", "/v1/responses",
-			object{"model": "bot", "input": "begin", "tools": []object{offeredFunction}, "stream": stream})
+			Object{"model": "bot", "input": "begin", "tools": []Object{offeredFunction}, "stream": stream})
 		body := string(r.Body)
 		if stream {
 			events := streamed(r)
@@ -231,9 +231,9 @@ data: {"id":"a","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}
 data: [DONE]
 
 `)
-	ask := object{"model": "bot", "tools": []object{offeredFunction, otherFunction}, "input": "hi",
+	ask := Object{"model": "bot", "tools": []Object{offeredFunction, otherFunction}, "input": "hi",
 		"parallel_tool_calls": false, "top_p": 0.25,
-		"tool_choice": object{"type": "function", "name": "get_weather"}, "reasoning": object{"effort": "high"}}
+		"tool_choice": Object{"type": "function", "name": "get_weather"}, "reasoning": Object{"effort": "high"}}
 	r := h.Want(http.StatusOK, nil, "POST", "/v1/responses", ask)
 	if n := strings.Count(string(r.Body), `"call_id"`); n != 1 {
 		t.Errorf("%d calls at once: %s", n, r.Body)
@@ -250,9 +250,9 @@ data: [DONE]
 			t.Errorf("the response does not say %s: %s", want, r.Body)
 		}
 	}
-	time := object{"type": "function", "function": object{"name": "get_time"}}
-	chat := object{"model": "bot", "messages": []object{{"role": "user", "content": "hi"}},
-		"tools":       []object{weather, time},
+	time := Object{"type": "function", "function": Object{"name": "get_time"}}
+	chat := Object{"model": "bot", "messages": []Object{{"role": "user", "content": "hi"}},
+		"tools":       []Object{weather, time},
 		"tool_choice": time, "stop": []string{"\n", "END"}}
 	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", chat)
 	for _, want := range []string{`"function":{"name":"get_time"}`, `"stop":["\n","END"]`} {
@@ -268,24 +268,24 @@ data: [DONE]
 // The rehearsal model heeds the same parameters.
 func TestW23_TheRehearsalModelHeedsParameters(t *testing.T) {
 	t.Parallel()
-	h := talker(t, openAIScript, agentTool())
-	chat := func(more object) string {
-		ask := object{"model": "bot", "messages": []object{{"role": "user", "content": "count"}},
-			"tools": []object{weather, {"type": "function", "function": object{"name": "get_time"}}}}
+	h := RunScripted(t, openAIScript, agentTool())
+	chat := func(more Object) string {
+		ask := Object{"model": "bot", "messages": []Object{{"role": "user", "content": "count"}},
+			"tools": []Object{weather, {"type": "function", "function": Object{"name": "get_time"}}}}
 		for k, v := range more {
 			ask[k] = v
 		}
 		return string(h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", ask).Body)
 	}
-	if body := chat(object{"stop": "three"}); !strings.Contains(body, `"content":"one two "`) {
+	if body := chat(Object{"stop": "three"}); !strings.Contains(body, `"content":"one two "`) {
 		t.Error(body)
 	}
-	named := object{"messages": []object{{"role": "user", "content": "good day"}},
-		"tool_choice": object{"type": "function", "function": object{"name": "get_time"}}}
+	named := Object{"messages": []Object{{"role": "user", "content": "good day"}},
+		"tool_choice": Object{"type": "function", "function": Object{"name": "get_time"}}}
 	if body := chat(named); strings.Count(body, `"get_time"`) != 1 || strings.Contains(body, `"get_weather"`) {
 		t.Error(body)
 	}
-	body := chat(object{"messages": []object{{"role": "user", "content": "begin"}}, "parallel_tool_calls": false})
+	body := chat(Object{"messages": []Object{{"role": "user", "content": "begin"}}, "parallel_tool_calls": false})
 	if strings.Count(body, `"name":"get_weather"`) != 1 {
 		t.Error(body)
 	}
@@ -294,9 +294,9 @@ func TestW23_TheRehearsalModelHeedsParameters(t *testing.T) {
 // Errors under /v1 have OpenAI's form, wherever they arise.
 func TestW23_ErrorsHaveOpenAIsForm(t *testing.T) {
 	t.Parallel()
-	h := talker(t, openAIScript, agentTool())
+	h := RunScripted(t, openAIScript, agentTool())
 	fits := openAISchema(t)
-	hi := []object{{"role": "user", "content": "hi"}}
+	hi := []Object{{"role": "user", "content": "hi"}}
 	refused := func(status int, code, param, method, path string, body any, headers ...string) reevetest.Reply {
 		t.Helper()
 		r := h.Do(method, path, body, headers...)
@@ -317,17 +317,17 @@ func TestW23_ErrorsHaveOpenAIsForm(t *testing.T) {
 		return r
 	}
 	refused(404, "", "", "GET", "/v1", nil)
-	refused(404, "", "", "POST", "/v1/embeddings", object{})
+	refused(404, "", "", "POST", "/v1/embeddings", Object{})
 	refused(404, "", "", "GET", "/v1//models", nil)
 	refused(404, "", "", "GET", "/v1/responses/resp_none", nil)
 	refused(404, "model_not_found", "model", "GET", "/v1/models/none", nil)
-	refused(404, "model_not_found", "model", "POST", "/v1/responses", object{"model": "none", "input": "hi"})
+	refused(404, "model_not_found", "model", "POST", "/v1/responses", Object{"model": "none", "input": "hi"})
 	if r := refused(405, "method_not_allowed", "", "DELETE", "/v1/models", nil); r.Header.Get("Allow") != "GET" {
 		t.Errorf("it takes %s", r.Header.Get("Allow"))
 	}
 	refused(405, "method_not_allowed", "", "GET", "/v1/chat/completions", nil)
 	refused(401, "invalid_api_key", "", "GET", "/v1/models", nil, "Authorization", "")
-	refused(401, "invalid_api_key", "", "POST", "/v1/responses", object{}, "Authorization", "Bearer reeve_x_y")
+	refused(401, "invalid_api_key", "", "POST", "/v1/responses", Object{}, "Authorization", "Bearer reeve_x_y")
 	refused(403, "", "", "GET", "/v1/models", nil, "X-Workspace-Id", "elsewhere")
 	refused(403, "", "", "GET", "/v1/models", nil, "Origin", "https://evil.example")
 	for _, text := range []string{"", "{", "[]", `"x"`, `{"model":1}`, `{"model":"bot","model":"bot"}`,
@@ -336,47 +336,47 @@ func TestW23_ErrorsHaveOpenAIsForm(t *testing.T) {
 		refused(400, "", "", "POST", "/v1/responses", text)
 	}
 	refused(413, "", "", "POST", "/v1/responses", `{"model":"bot","input":"`+strings.Repeat("x", 33<<20)+`"}`)
-	for name, value := range map[string]any{"seed": 7, "logit_bias": object{"50256": -100}, "logprobs": true,
+	for name, value := range map[string]any{"seed": 7, "logit_bias": Object{"50256": -100}, "logprobs": true,
 		"top_logprobs": 2, "frequency_penalty": 0.5, "presence_penalty": -1,
 		"n": 2, "verbosity": "low", "modalities": []string{"text",
-			"audio"}, "functions": []object{{"name": "f"}}, "function_call": "auto",
-		"web_search_options": object{"x": 1},
-		"reasoning_effort":   "extreme", "tool_choice": object{"type": "allowed_tools"}} {
+			"audio"}, "functions": []Object{{"name": "f"}}, "function_call": "auto",
+		"web_search_options": Object{"x": 1},
+		"reasoning_effort":   "extreme", "tool_choice": Object{"type": "allowed_tools"}} {
 		refused(400, "unsupported_parameter", name, "POST", "/v1/chat/completions",
-			object{"model": "bot", "messages": hi, name: value})
+			Object{"model": "bot", "messages": hi, name: value})
 	}
-	for name, value := range map[string]any{"background": true, "conversation": "conv_1", "prompt": object{"id": "p"},
+	for name, value := range map[string]any{"background": true, "conversation": "conv_1", "prompt": Object{"id": "p"},
 		"max_tool_calls": 3, "top_logprobs": 1} {
 		refused(400, "unsupported_parameter", name, "POST", "/v1/responses",
-			object{"model": "bot", "input": "hi", name: value})
+			Object{"model": "bot", "input": "hi", name: value})
 	}
 	refused(400, "unknown_parameter", "top_k", "POST", "/v1/chat/completions",
-		object{"model": "bot", "messages": hi, "top_k": 5})
+		Object{"model": "bot", "messages": hi, "top_k": 5})
 	refused(400, "unknown_parameter", "stop", "POST", "/v1/responses",
-		object{"model": "bot", "input": "hi", "stop": "x"})
+		Object{"model": "bot", "input": "hi", "stop": "x"})
 	refused(400, "", "tool_choice", "POST", "/v1/responses",
-		object{"model": "bot", "input": "hi", "tool_choice": object{"type": "function", "name": "none"}})
+		Object{"model": "bot", "input": "hi", "tool_choice": Object{"type": "function", "name": "none"}})
 	refused(400, "", "stop", "POST", "/v1/chat/completions",
-		object{"model": "bot", "messages": hi, "stop": []string{"1", "2", "3", "4", "5"}})
-	refused(400, "", "top_p", "POST", "/v1/chat/completions", object{"model": "bot", "messages": hi, "top_p": 1.5})
+		Object{"model": "bot", "messages": hi, "stop": []string{"1", "2", "3", "4", "5"}})
+	refused(400, "", "top_p", "POST", "/v1/chat/completions", Object{"model": "bot", "messages": hi, "top_p": 1.5})
 	refused(400, "", "metadata", "POST", "/v1/chat/completions",
-		object{"model": "bot", "messages": hi, "metadata": object{"a": 1}})
-	refused(400, "", "tools[0]", "POST", "/v1/responses", object{"model": "bot", "input": "hi",
-		"tools": []object{{"type": "function", "name": "f", "parameters": object{"$ref": "city.json"}}}})
+		Object{"model": "bot", "messages": hi, "metadata": Object{"a": 1}})
+	refused(400, "", "tools[0]", "POST", "/v1/responses", Object{"model": "bot", "input": "hi",
+		"tools": []Object{{"type": "function", "name": "f", "parameters": Object{"$ref": "city.json"}}}})
 	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions",
-		object{"model": "bot", "messages": hi, "seed": nil, "logit_bias": object{}, "logprobs": false, "n": 1,
+		Object{"model": "bot", "messages": hi, "seed": nil, "logit_bias": Object{}, "logprobs": false, "n": 1,
 			"user":  "u",
 			"store": true, "frequency_penalty": 0.0, "service_tier": "auto", "safety_identifier": "s",
-			"prompt_cache_key": "k", "verbosity": "medium", "metadata": object{"a": "b"}})
+			"prompt_cache_key": "k", "verbosity": "medium", "metadata": Object{"a": "b"}})
 }
 
 // A provider's limit that remains after all tries reaches the client with the time to wait, and so does our own.
 func TestW23_LimitsSayWhenToTryAgain(t *testing.T) {
 	t.Parallel()
-	h := talker(t, openAIScript, agentTool())
+	h := RunScripted(t, openAIScript, agentTool())
 	fits := openAISchema(t)
-	for path, body := range map[string]object{"/v1/responses": {"model": "bot", "input": "busy"},
-		"/v1/chat/completions": {"model": "bot", "messages": []object{{"role": "user", "content": "busy"}}}} {
+	for path, body := range map[string]Object{"/v1/responses": {"model": "bot", "input": "busy"},
+		"/v1/chat/completions": {"model": "bot", "messages": []Object{{"role": "user", "content": "busy"}}}} {
 		r := h.Do("POST", path, body)
 		fits("error", r.Body)
 		if r.Status != http.StatusTooManyRequests || r.Header.Get("Retry-After") != "2" {

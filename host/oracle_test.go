@@ -35,7 +35,7 @@ func TestOracle_OpenAIClients(t *testing.T) {
 	}
 	run(nil, "npm", "install", "--no-audit", "--no-fund")
 	h := responder(t)
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "flaky", "config": object{"model": "flaky"}})
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents", Object{"name": "flaky", "config": Object{"model": "flaky"}})
 	for _, client := range []string{"openai.mjs", "vercel.mjs", "langchain.mjs"} {
 		run([]string{"BASE_URL=" + h.URL + "/v1", "API_KEY=" + h.Token, "ANTHROPIC=0"}, "node", client)
 	}

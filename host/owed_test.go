@@ -18,7 +18,7 @@ func TestG12_AnOutcomeThatCannotBeRecordedIsOwed(t *testing.T) {
 	t.Parallel()
 	var file string
 	var lock *sql.Conn
-	h := reevetest.Start(t, tool("sends_once", reeve.Unsafe, func(ctx context.Context, _ *reeve.Invocation) (any,
+	h := reevetest.Start(t, Tool("sends_once", reeve.Unsafe, func(ctx context.Context, _ *reeve.Invocation) (any,
 		error) {
 		db, err := sql.Open("sqlite", "file:"+file)
 		if err != nil {

@@ -60,10 +60,10 @@ func TestStart_ARevokedOwnerTokenIsReplaced(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	dir, old := h.Dir(), h.Token
-	if p := part(h, "tokens"); !p.OK {
+	if p := GetHealth(h, "tokens"); !p.OK {
 		t.Errorf("%+v", p)
 	}
-	spare := as(h, "spare", "owner")
+	spare := NewTokenFor(h, "spare", "owner")
 	var tokens api.TokenList
 	h.Want(http.StatusOK, &tokens, "GET", "/api/tokens", nil)
 	for _, known := range tokens.Tokens {
@@ -72,14 +72,14 @@ func TestStart_ARevokedOwnerTokenIsReplaced(t *testing.T) {
 		}
 	}
 	h.Token = strings.TrimPrefix(spare[1], "Bearer ")
-	if p := part(h, "tokens"); p.OK || !strings.Contains(p.Detail, "not valid") ||
+	if p := GetHealth(h, "tokens"); p.OK || !strings.Contains(p.Detail, "not valid") ||
 		!strings.Contains(p.Hint, "restart the server") {
 		t.Errorf("%+v", p)
 	}
 	h.Stop()
 	h = reevetest.StartWith(t, host.Config{Dir: dir})
 	h.Want(http.StatusOK, nil, "GET", "/api/agents", nil)
-	if h.Token == old || !part(h, "tokens").OK {
+	if h.Token == old || !GetHealth(h, "tokens").OK {
 		t.Errorf("the token in the file is %s", h.Token)
 	}
 	h.Want(http.StatusUnauthorized, nil, "GET", "/api/agents", nil, "Authorization", "Bearer "+old)

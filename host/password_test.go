@@ -22,8 +22,8 @@ func TestG21_ThePasswordOfTheDatabase(t *testing.T) {
 	at.User = url.UserPassword(at.User.Username(), password)
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Database: at.String()})
 	h.Agent("reader")
-	h.Call("reader", "write_file", object{"path": "env", "content": "say " + password + " at the door"})
-	if got := h.Call("reader", "read_file", object{"path": "env"}); strings.Contains(got.Content, password) ||
+	h.Call("reader", "write_file", Object{"path": "env", "content": "say " + password + " at the door"})
+	if got := h.Call("reader", "read_file", Object{"path": "env"}); strings.Contains(got.Content, password) ||
 		!strings.Contains(got.Content, reeve.Redacted) {
 		t.Errorf("%s", got.Content)
 	}

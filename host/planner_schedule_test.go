@@ -10,16 +10,16 @@ import (
 	"reeve/api"
 )
 
-// tells talks with the planner, which does what it is told, and gives what it answers.
-func (a *auto) tells() func(said string) string {
-	a.t.Helper()
-	a.plan("hello")
+// TalkToPlanner talks with the planner, which does what it is told, and gives what it answers.
+func (a *Automation) TalkToPlanner() func(said string) string {
+	a.T.Helper()
+	a.Plan("hello")
 	c := a.Talk("planner")
 	return func(said string) string {
-		a.t.Helper()
+		a.T.Helper()
 		var turn reeve.Turn
-		a.Want(201, &turn, "POST", "/api/conversations/"+c.ID+"/turns", call{"content": said})
-		a.Settle(a.t.Context())
+		a.Want(201, &turn, "POST", "/api/conversations/"+c.ID+"/turns", Call{"content": said})
+		a.Settle(a.T.Context())
 		a.Want(200, &turn, "GET", "/api/turns/"+turn.ID, nil)
 		return turn.Output
 	}
@@ -30,29 +30,29 @@ const (
 	scheduleEight = `scripts_schedule {"automation": "letters", "cadence_type": "cron", "cadence_value": "0 8 * * *"}`
 )
 
-// written has the planner write the next version, which is tried.
-func (a *auto) written(tell func(string) string, version string) {
-	a.t.Helper()
+// SaveByPlanner has the planner write the next version, which is tried.
+func (a *Automation) SaveByPlanner(tell func(string) string, version string) {
+	a.T.Helper()
 	if out := tell(`scripts_save {"automation": "letters", "source": "'` + version +
 		`'", "comment": "says it"}`); !strings.Contains(out, `"version":"`+version+`"`) {
-		a.t.Fatalf("saving: %s", out)
+		a.T.Fatalf("saving: %s", out)
 	}
-	a.start(call{"type": "test", "version": version})
+	a.StartRun(Call{"type": "test", "version": version})
 }
 
-func (a *auto) activate(version string) {
-	a.t.Helper()
-	a.Want(200, nil, "POST", a.at("/activate"), call{"version": version})
+func (a *Automation) Activate(version string) {
+	a.T.Helper()
+	a.Want(200, nil, "POST", a.Path("/activate"), Call{"version": version})
 }
 
-// schedules tells when the automation is to run, and what of it holds.
-func (a *auto) schedules() string {
-	a.t.Helper()
+// DescribeSchedules tells when the automation is to run, and what of it holds.
+func (a *Automation) DescribeSchedules() string {
+	a.T.Helper()
 	var l api.ScheduleList
 	a.Want(200, &l, "GET", "/api/schedules", nil)
 	list := make([]string, len(l.Schedules))
 	for i, s := range l.Schedules {
-		list[i] = spoken(s.Value, s.State, s.NextAt != nil, s.UserID)
+		list[i] = JoinValues(s.Value, s.State, s.NextAt != nil, s.UserID)
 	}
 	return strings.Join(list, "; ")
 }
@@ -61,11 +61,11 @@ func (a *auto) schedules() string {
 // asked for, the planner schedules its version, and the schedule of an earlier plan ends.
 func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
 	t.Parallel()
-	a, _ := planning(t, quick(t))
-	tell := a.tells()
-	a.written(tell, "1.0")
+	a, _ := planning(t, FastConfig(t))
+	tell := a.TalkToPlanner()
+	a.SaveByPlanner(tell, "1.0")
 	tell(scheduleSeven)
-	a.activate("1.0")
+	a.Activate("1.0")
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(a.Dir(), "reeve.db")+"?_pragma=busy_timeout(5000)")
 	if err != nil {
 		t.Fatal(err)
@@ -76,16 +76,16 @@ func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
 		SELECT 'ern_z' || i, workspace_id, 'repair', agent_id, '', 'scr_' || i, '', 'key_' || i, '', 'mend it', 'done', '', '', '', '', '', 0, 1, 1 FROM script_jobs, n WHERE kind = 'plan' AND timer_id <> ''`); err != nil {
 		t.Fatal(err)
 	}
-	a.written(tell, "2.0")
+	a.SaveByPlanner(tell, "2.0")
 	if out := tell(scheduleEight); !strings.Contains(out, "sch_") {
 		t.Errorf("scheduling: %s", out)
 	}
-	a.activate("2.0")
-	equal(t, a.schedules(), "0 7 * * * completed false owner; 0 8 * * * active true owner", "the schedules")
-	a.save("oops()", false)
-	a.fails(reeve.LogicFailure)
+	a.Activate("2.0")
+	Equal(t, a.DescribeSchedules(), "0 7 * * * completed false owner; 0 8 * * * active true owner", "the schedules")
+	a.SaveVersion("oops()", false)
+	a.MustFail(reeve.LogicFailure)
 	var k reeve.ScriptJob
-	a.Want(200, &k, "GET", "/api/script-jobs/"+a.get().Failure.ScriptJobID, nil)
+	a.Want(200, &k, "GET", "/api/script-jobs/"+a.Get().Failure.ScriptJobID, nil)
 	if !strings.Contains(k.Request, "The user's request: says it") {
 		t.Errorf("the maintainer was told %s", k.Request)
 	}
@@ -95,19 +95,20 @@ func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
 // its version.
 func TestK27_GoingBackTakesTheScheduleAlong(t *testing.T) {
 	t.Parallel()
-	a, _ := planning(t, quick(t))
-	tell := a.tells()
-	a.written(tell, "1.0")
+	a, _ := planning(t, FastConfig(t))
+	tell := a.TalkToPlanner()
+	a.SaveByPlanner(tell, "1.0")
 	tell(scheduleSeven)
-	a.activate("1.0")
-	a.written(tell, "2.0")
+	a.Activate("1.0")
+	a.SaveByPlanner(tell, "2.0")
 	tell(scheduleEight)
-	equal(t, a.schedules(), "0 7 * * * active true owner; 0 8 * * * paused false owner", "before 2.0")
+	Equal(t, a.DescribeSchedules(), "0 7 * * * active true owner; 0 8 * * * paused false owner", "before 2.0")
 	for range 2 {
-		a.activate("2.0")
-		equal(t, a.schedules(), "0 7 * * * completed false owner; 0 8 * * * active true owner", "with 2.0")
-		a.activate("1.0")
-		equal(t, a.schedules(), "0 7 * * * active true owner; 0 8 * * * completed false owner", "with 1.0 again")
+		a.Activate("2.0")
+		Equal(t, a.DescribeSchedules(), "0 7 * * * completed false owner; 0 8 * * * active true owner", "with 2.0")
+		a.Activate("1.0")
+		Equal(t, a.DescribeSchedules(), "0 7 * * * active true owner; 0 8 * * * completed false owner",
+			"with 1.0 again")
 	}
 }
 
@@ -115,45 +116,47 @@ func TestK27_GoingBackTakesTheScheduleAlong(t *testing.T) {
 // the schedule is whose word it was. What nobody has activated waits, and so does what a person has paused.
 func TestK27_AnotherTimeForWhatRuns(t *testing.T) {
 	t.Parallel()
-	a, _ := planning(t, quick(t))
-	tell := a.tells()
-	a.written(tell, "1.0")
-	a.activate("1.0")
+	a, _ := planning(t, FastConfig(t))
+	tell := a.TalkToPlanner()
+	a.SaveByPlanner(tell, "1.0")
+	a.Activate("1.0")
 	tell(scheduleSeven)
-	equal(t, a.schedules(), "0 7 * * * active true owner", "its first schedule")
+	Equal(t, a.DescribeSchedules(), "0 7 * * * active true owner", "its first schedule")
 	tell(scheduleEight)
-	equal(t, a.schedules(), "0 8 * * * active true owner", "at another time")
-	a.save("'by hand'", false)
+	Equal(t, a.DescribeSchedules(), "0 8 * * * active true owner", "at another time")
+	a.SaveVersion("'by hand'", false)
 	tell(scheduleSeven)
-	equal(t, a.schedules(), "0 7 * * * active true owner", "with a version of a person's")
-	a.written(tell, "3.0")
+	Equal(t, a.DescribeSchedules(), "0 7 * * * active true owner", "with a version of a person's")
+	a.SaveByPlanner(tell, "3.0")
 	tell(scheduleEight)
-	equal(t, a.schedules(), "0 7 * * * active true owner; 0 8 * * * paused false owner",
+	Equal(t, a.DescribeSchedules(), "0 7 * * * active true owner; 0 8 * * * paused false owner",
 		"of a version that nobody has activated")
 	tell(scheduleSeven)
-	equal(t, a.schedules(), "0 7 * * * active true owner; 0 7 * * * paused false owner",
+	Equal(t, a.DescribeSchedules(), "0 7 * * * active true owner; 0 7 * * * paused false owner",
 		"of that version, at another time")
-	a.activate("3.0")
-	equal(t, a.schedules(), "0 7 * * * completed false owner; 0 7 * * * active true owner", "activated")
-	a.written(tell, "4.0")
-	a.activate("4.0")
+	a.Activate("3.0")
+	Equal(t, a.DescribeSchedules(), "0 7 * * * completed false owner; 0 7 * * * active true owner", "activated")
+	a.SaveByPlanner(tell, "4.0")
+	a.Activate("4.0")
 	tell(scheduleEight)
-	equal(t, a.schedules(), "0 7 * * * completed false owner; 0 7 * * * completed false owner; 0 8 * * * active true "+
-		"owner", "in place of that of an earlier plan")
+	Equal(t, a.DescribeSchedules(),
+		"0 7 * * * completed false owner; 0 7 * * * completed false owner; 0 8 * * * active true "+
+			"owner", "in place of that of an earlier plan")
 	var l api.ScheduleList
 	a.Want(200, &l, "GET", "/api/schedules", nil)
-	a.Want(200, nil, "PATCH", "/api/schedules/"+l.Schedules[2].ID, call{"status": "paused"})
+	a.Want(200, nil, "PATCH", "/api/schedules/"+l.Schedules[2].ID, Call{"status": "paused"})
 	tell(scheduleSeven)
-	equal(t, a.schedules(), "0 7 * * * completed false owner; 0 7 * * * completed false owner; 0 7 * * * paused "+
-		"false owner", "that a person has paused")
+	Equal(t, a.DescribeSchedules(),
+		"0 7 * * * completed false owner; 0 7 * * * completed false owner; 0 7 * * * paused "+
+			"false owner", "that a person has paused")
 	var made api.NewToken
 	a.Want(201, &made, "POST", "/api/tokens", api.TokenRequest{Name: "bob", User: "bob", Role: reeve.Member})
 	bob := []string{"Authorization", "Bearer " + made.Token}
 	var c reeve.Conversation
-	a.Want(201, &c, "POST", "/api/conversations", call{"agent": "planner"}, bob...)
-	a.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns", call{"content": scheduleEight}, bob...)
+	a.Want(201, &c, "POST", "/api/conversations", Call{"agent": "planner"}, bob...)
+	a.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns", Call{"content": scheduleEight}, bob...)
 	a.Settle(t.Context())
 	a.Want(200, &l, "GET", "/api/schedules", nil, bob...)
-	equal(t, spoken(l.Total, l.Schedules[0].Value, l.Schedules[0].UserID), "1 0 8 * * * bob",
+	Equal(t, JoinValues(l.Total, l.Schedules[0].Value, l.Schedules[0].UserID), "1 0 8 * * * bob",
 		"by another person's word")
 }

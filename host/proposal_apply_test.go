@@ -22,19 +22,22 @@ func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 		"settings": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID+"/tools/guarded", nil)
 			h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/tools",
-				object{"tool_id": "guarded", "config": object{"x": 1}})
+				Object{"tool_id": "guarded", "config": Object{"x": 1}})
 		}, reeve.ProposalStale},
 		"policy": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
-			patch(h, a, object{"policy": object{"tools": object{"guarded": "deny"}}})
+			UpdateAgent(h, a, Object{"policy": Object{"tools": Object{"guarded": "deny"}}})
 		}, reeve.ProposalDenied},
 		"policy to allow": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
-			patch(h, a, object{"policy": object{"tools": object{"guarded": "allow"}}})
+			UpdateAgent(h, a, Object{"policy": Object{"tools": Object{"guarded": "allow"}}})
 		}, reeve.ProposalApplied},
-		"capability": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) { patch(h, a, object{"kind": "reader"}) },
+		"capability": {func(h *reevetest.Host, a reeve.Agent,
+			_ *guarded) {
+			UpdateAgent(h, a, Object{"kind": "reader"})
+		},
 			reeve.ProposalDenied},
 		"dormant": {func(h *reevetest.Host, a reeve.Agent,
 			_ *guarded) {
-			patch(h, a, object{"lifecycle": "dormant"})
+			UpdateAgent(h, a, Object{"lifecycle": "dormant"})
 		}, reeve.ProposalDenied},
 		"gone": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID, nil)
@@ -43,8 +46,8 @@ func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID+"/tools/guarded", nil)
 		}, reeve.ProposalDenied},
 		"budget": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
-			budget(h, "agent:"+a.ID, object{"limit": object{"calls": 1}})
-			do(h, a.ID, call{"tool": "read_file", "args": object{"path": "/none"}}) // uses it up
+			SetBudget(h, "agent:"+a.ID, Object{"limit": Object{"calls": 1}})
+			TryCall(h, a.ID, Call{"tool": "read_file", "args": Object{"path": "/none"}}) // uses it up
 		}, reeve.ProposalDenied},
 	} {
 		for _, order := range []string{"before the answer", "after the answer"} {
@@ -52,17 +55,17 @@ func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 				var g guarded
 				h := reevetest.Start(t, g.tool())
 				a := proposer(h, "a", "guarded", "read_file")
-				res := h.Call(a.ID, "guarded", object{"n": 1})
-				if p := proposal(h, res.ProposalID); p.Base != "v1" || p.Preview != `+ {"n":1}` {
+				res := h.Call(a.ID, "guarded", Object{"n": 1})
+				if p := GetProposal(h, res.ProposalID); p.Base != "v1" || p.Preview != `+ {"n":1}` {
 					t.Fatalf("%+v", p)
 				}
 				if order == "before the answer" {
 					c.change(h, a, &g)
 				}
-				p, problem, status := say(h, res.ProposalID, "accept", "")
+				p, problem, status := DecideProposal(h, res.ProposalID, "accept", "")
 				if name == "gone" && order == "before the answer" { // so nobody is asked any more
 					if status != 409 || problem.Code != reeve.Stale || !strings.Contains(problem.Detail, "removed") ||
-						g.ran.count() != 0 {
+						g.ran.Count() != 0 {
 						t.Errorf("%d %+v", status, problem)
 					}
 					return
@@ -78,22 +81,22 @@ func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 				if c.want == reeve.ProposalApplied {
 					ran = 1
 				}
-				if got := proposal(h, p.ID); got.State != c.want || (ran == 0) != (got.Message != "") ||
-					g.ran.count() != ran {
-					t.Errorf("%d ran, %+v", g.ran.count(), got)
+				if got := GetProposal(h, p.ID); got.State != c.want || (ran == 0) != (got.Message != "") ||
+					g.ran.Count() != ran {
+					t.Errorf("%d ran, %+v", g.ran.Count(), got)
 				}
 				if ran == 1 {
 					return
 				}
-				if _, problem, status := say(h, p.ID, "accept", ""); status != 409 ||
+				if _, problem, status := DecideProposal(h, p.ID, "accept", ""); status != 409 ||
 					(c.want == reeve.ProposalStale) != (problem.Code == reeve.Stale) {
 					t.Errorf("accepted again: %d %+v", status, problem)
 				}
 				if name == "gone" {
 					return
 				}
-				op := operation(h, p.OperationID)
-				if info := resultInfo(t, pairs(h, thread(h, a.ID, ""))[op.CallID][1]); info.Status != "error" ||
+				op := GetOperation(h, p.OperationID)
+				if info := ResultInfo(t, PairCalls(h, ListThread(h, a.ID, ""))[op.CallID][1]); info.Status != "error" ||
 					info.Step.Name == "" {
 					t.Errorf("the thread is told %+v", info)
 				}
@@ -106,17 +109,17 @@ func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 // makes a new item, and the old one can be accepted no more.
 func TestL27_StaleIsNotApplied(t *testing.T) {
 	t.Parallel()
-	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
 		var gym reeve.Category
-		h.Want(201, &gym, "POST", "/api/journal/categories", object{"name": "Gym"})
+		h.Want(201, &gym, "POST", "/api/journal/categories", Object{"name": "Gym"})
 		var task reeve.Task
-		h.Want(201, &task, "POST", "/api/journal/tasks", object{"category_id": gym.ID, "title": "Squats"})
+		h.Want(201, &task, "POST", "/api/journal/tasks", Object{"category_id": gym.ID, "title": "Squats"})
 		a := proposer(h, "coach", "update_task_fields")
-		patch(h, a, object{"kind": "planner", "categories": []string{gym.ID}})
+		UpdateAgent(h, a, Object{"kind": "planner", "categories": []string{gym.ID}})
 		rename := func(title string) {
 			h.Want(200, nil, "PATCH", "/api/journal/tasks/"+task.ID,
-				object{"title": title})
+				Object{"title": title})
 		}
 		title := func() string {
 			var got reeve.Task
@@ -124,7 +127,8 @@ func TestL27_StaleIsNotApplied(t *testing.T) {
 			return got.Title
 		}
 		propose := func() reeve.Proposal {
-			return proposal(h, h.Call(a.ID, "update_task_fields", object{"task_id": task.ID, "title": "Deep squats"}).
+			return GetProposal(h, h.Call(a.ID, "update_task_fields",
+				Object{"task_id": task.ID, "title": "Deep squats"}).
 				ProposalID)
 		}
 		first := propose()
@@ -132,11 +136,11 @@ func TestL27_StaleIsNotApplied(t *testing.T) {
 			t.Fatalf("%+v", first)
 		}
 		rename("Box squats")
-		if _, p, status := say(h, first.ID, "accept", ""); status != 200 {
+		if _, p, status := DecideProposal(h, first.ID, "accept", ""); status != 200 {
 			t.Fatalf("%d %+v", status, p)
 		}
 		h.Settle(t.Context())
-		if got := proposal(h, first.ID); got.State != reeve.ProposalStale ||
+		if got := GetProposal(h, first.ID); got.State != reeve.ProposalStale ||
 			!strings.Contains(got.Message, "out of date") || title() != "Box squats" {
 			t.Errorf("%s: %+v", title(), got)
 		}
@@ -146,13 +150,13 @@ func TestL27_StaleIsNotApplied(t *testing.T) {
 		if second.ID == first.ID || third.ID == second.ID || third.Base == second.Base || propose().ID != third.ID {
 			t.Errorf("%+v, then %+v", second, third)
 		}
-		if _, p, status := say(h, second.ID, "accept", ""); status != 409 || p.Code != reeve.Stale ||
-			proposal(h, second.ID).State != reeve.ProposalStale {
+		if _, p, status := DecideProposal(h, second.ID, "accept", ""); status != 409 || p.Code != reeve.Stale ||
+			GetProposal(h, second.ID).State != reeve.ProposalStale {
 			t.Errorf("%d %+v", status, p)
 		}
-		say(h, third.ID, "accept", "")
+		DecideProposal(h, third.ID, "accept", "")
 		h.Settle(t.Context())
-		if got := proposal(h, third.ID); got.State != reeve.ProposalApplied || title() != "Deep squats" {
+		if got := GetProposal(h, third.ID); got.State != reeve.ProposalApplied || title() != "Deep squats" {
 			t.Errorf("%s: %+v", title(), got)
 		}
 	})
@@ -162,74 +166,76 @@ func TestL27_StaleIsNotApplied(t *testing.T) {
 func TestL27_AnotherToolVersionIsStale(t *testing.T) {
 	t.Parallel()
 	var g guarded
-	cfg := quick(t)
+	cfg := FastConfig(t)
 	h := reevetest.StartWith(t, cfg, g.tool())
 	a := proposer(h, "a", "guarded")
-	res := h.Call(a.ID, "guarded", object{})
+	res := h.Call(a.ID, "guarded", Object{})
 	h.Stop()
 	other := g.tool()
 	other.Description = "Now does something else."
 	h = reevetest.StartWith(t, cfg, other)
-	say(h, res.ProposalID, "accept", "")
+	DecideProposal(h, res.ProposalID, "accept", "")
 	h.Settle(t.Context())
-	if got := proposal(h, res.ProposalID); got.State != reeve.ProposalStale || g.ran.count() != 0 {
-		t.Errorf("%d ran, %+v", g.ran.count(), got)
+	if got := GetProposal(h, res.ProposalID); got.State != reeve.ProposalStale || g.ran.Count() != 0 {
+		t.Errorf("%d ran, %+v", g.ran.Count(), got)
 	}
 }
 
 // Accepted while everything is stopped, it waits; after a crash it is applied, once.
 func TestL27_AcceptedOutlivesAStopAndACrash(t *testing.T) {
 	t.Parallel()
-	w := newWitness(t)
-	h := reevetest.StartWith(t, quick(t))
-	define(h, "send", reeve.Keyed, object{"method": "POST", "url": w.URL}, nil)
+	w := NewWitness(t)
+	h := reevetest.StartWith(t, FastConfig(t))
+	DefineHTTPTool(h, "send", reeve.Keyed, Object{"method": "POST", "url": w.URL}, nil)
 	a := proposer(h, "a", "send")
-	id := h.Call(a.ID, "send", object{}).ProposalID
-	h.Want(204, nil, "POST", "/api/stop", object{"reason": "lunch"})
-	say(h, id, "accept", "")
+	id := h.Call(a.ID, "send", Object{}).ProposalID
+	h.Want(204, nil, "POST", "/api/stop", Object{"reason": "lunch"})
+	DecideProposal(h, id, "accept", "")
 	h.Settle(t.Context())
-	if effects, requests := w.total(); effects+requests != 0 || proposal(h, id).State != reeve.ProposalAccepted {
-		t.Fatalf("%d effects while stopped, %+v", effects, proposal(h, id))
+	if effects, requests := w.Count(); effects+requests != 0 || GetProposal(h, id).State != reeve.ProposalAccepted {
+		t.Fatalf("%d effects while stopped, %+v", effects, GetProposal(h, id))
 	}
-	h = crashed(h)
-	h.Want(204, nil, "POST", "/api/resume", object{})
+	h = RestartAfterCrash(h)
+	h.Want(204, nil, "POST", "/api/resume", Object{})
 	h.Settle(t.Context())
-	say(h, id, "accept", "")
+	DecideProposal(h, id, "accept", "")
 	h.Settle(t.Context())
-	if effects, requests := w.total(); effects != 1 || requests != 1 || proposal(h, id).State != reeve.ProposalApplied {
-		t.Errorf("%d effects by %d requests, %+v", effects, requests, proposal(h, id))
+	if effects, requests := w.Count(); effects != 1 || requests != 1 || GetProposal(h, id).
+		State != reeve.ProposalApplied {
+		t.Errorf("%d effects by %d requests, %+v", effects, requests, GetProposal(h, id))
 	}
 }
 
 // A proposal costs a call, so that budgets bound how much is proposed; one that would ask does not hold it up.
 func TestL27_ProposalsAreCounted(t *testing.T) {
 	t.Parallel()
-	var ran counter
+	var ran Counter
 	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
 	a := proposer(h, "a", "x")
-	budget(h, "agent:"+a.ID, object{"limit": object{"calls": 2}})
-	first := h.Call(a.ID, "x", object{"n": 1})
-	h.Call(a.ID, "x", object{"n": 2})
-	if _, p, status := do(h, a.ID, call{"tool": "x", "args": object{"n": 3}}); status != http.StatusPaymentRequired {
+	SetBudget(h, "agent:"+a.ID, Object{"limit": Object{"calls": 2}})
+	first := h.Call(a.ID, "x", Object{"n": 1})
+	h.Call(a.ID, "x", Object{"n": 2})
+	if _, p, status := TryCall(h, a.ID,
+		Call{"tool": "x", "args": Object{"n": 3}}); status != http.StatusPaymentRequired {
 		t.Errorf("%d %+v", status, p)
 	}
-	if b := budgetOf(h, "agent:"+a.ID); b.Used.Calls != 2 || b.Used.Micros != 0 || !b.Reserved.IsZero() {
+	if b := GetBudget(h, "agent:"+a.ID); b.Used.Calls != 2 || b.Used.Micros != 0 || !b.Reserved.IsZero() {
 		t.Errorf("%+v", b)
 	}
-	budget(h, "agent:"+a.ID, object{"limit": object{"calls": 3, "micros": 5}, "on_exceed": "park"})
-	if res := h.Call(a.ID, "x", object{"n": 3}); res.ProposalID == "" {
+	SetBudget(h, "agent:"+a.ID, Object{"limit": Object{"calls": 3, "micros": 5}, "on_exceed": "park"})
+	if res := h.Call(a.ID, "x", Object{"n": 3}); res.ProposalID == "" {
 		t.Errorf("%+v", res)
 	}
-	say(h, first.ProposalID, "accept", "")
+	DecideProposal(h, first.ProposalID, "accept", "")
 	h.Settle(t.Context())
-	if p := proposal(h, first.ProposalID); p.State != reeve.ProposalAccepted || ran.count() != 0 ||
-		len(inbox(h).Approvals) != 1 {
-		t.Fatalf("%d ran, %+v", ran.count(), p)
+	if p := GetProposal(h, first.ProposalID); p.State != reeve.ProposalAccepted || ran.Count() != 0 ||
+		len(GetInbox(h).Approvals) != 1 {
+		t.Fatalf("%d ran, %+v", ran.Count(), p)
 	}
-	decide(h, inbox(h).Approvals[0].ID, "approve") // of the budget
+	Decide(h, GetInbox(h).Approvals[0].ID, "approve") // of the budget
 	h.Settle(t.Context())
-	if p := proposal(h, first.ProposalID); p.State != reeve.ProposalApplied || ran.count() != 1 {
-		t.Errorf("%d ran, %+v", ran.count(), p)
+	if p := GetProposal(h, first.ProposalID); p.State != reeve.ProposalApplied || ran.Count() != 1 {
+		t.Errorf("%d ran, %+v", ran.Count(), p)
 	}
 }
 
@@ -237,30 +243,30 @@ func TestL27_ProposalsAreCounted(t *testing.T) {
 // it.
 func TestL27_TheRunGoesOn(t *testing.T) {
 	t.Parallel()
-	g := newGatekeeper()
-	h := reevetest.Start(t, g.tool(), tool("lose", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
+	g := NewBlockingTool()
+	h := reevetest.Start(t, g.Tool(), Tool("lose", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
 		return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
 	}))
 	a := proposer(h, "coach", "hold", "lose", "write_file")
-	rehearse(h, a.ID, "done", object{"tool": "lose"}, object{"tool": "hold"}, write("/1.txt", "1"))
-	live(t, h)
-	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
-	<-g.reached
-	id := proposals(h, "")[0].ID
-	say(h, id, "accept", "")
-	settle(h, reeve.ProposalKey(id))
-	if p := proposal(h, id); p.State != reeve.ProposalUnknown {
+	SetRehearsal(h, a.ID, "done", Object{"tool": "lose"}, Object{"tool": "hold"}, WriteFileStep("/1.txt", "1"))
+	StepInBackground(t, h)
+	h.Want(201, nil, "POST", "/api/agents/coach/wake", Object{})
+	<-g.Reached
+	id := ListProposals(h, "")[0].ID
+	DecideProposal(h, id, "accept", "")
+	finishOperation(h, reeve.ProposalKey(id))
+	if p := GetProposal(h, id); p.State != reeve.ProposalUnknown {
 		t.Fatalf("%+v", p)
 	}
-	close(g.open)
-	eventually(t, "the run to end", func() bool { return len(runsOf(h, "state=completed")) == 1 })
-	if s := changeSet(h, proposal(h, id).SetID); s.Counts[reeve.ProposalPending] != 1 ||
+	close(g.Release)
+	Eventually(t, "the run to end", func() bool { return len(ListRuns(h, "state=completed")) == 1 })
+	if s := changeSet(h, GetProposal(h, id).SetID); s.Counts[reeve.ProposalPending] != 1 ||
 		s.Counts[reeve.ProposalUnknown] != 1 {
 		t.Errorf("%+v", s.Counts)
 	}
-	h.Want(200, nil, "POST", "/api/operations/"+proposal(h, id).OperationID+"/resolve",
-		object{"resolution": "happened"})
-	if p := proposal(h, id); p.State != reeve.ProposalApplied {
+	h.Want(200, nil, "POST", "/api/operations/"+GetProposal(h, id).OperationID+"/resolve",
+		Object{"resolution": "happened"})
+	if p := GetProposal(h, id); p.State != reeve.ProposalApplied {
 		t.Errorf("%+v", p)
 	}
 }

@@ -14,11 +14,11 @@ import (
 func rater(h *reevetest.Host) (a reeve.Agent, task string) {
 	h.T.Helper()
 	var gym reeve.Category
-	h.Want(http.StatusCreated, &gym, "POST", "/api/journal/categories", object{"name": "Gym"})
+	h.Want(http.StatusCreated, &gym, "POST", "/api/journal/categories", Object{"name": "Gym"})
 	a = h.Agent("a", "create_or_update_rating", "pin_day_plan_tasks")
-	patch(h, a, object{"kind": "planner", "categories": []string{gym.ID}})
+	UpdateAgent(h, a, Object{"kind": "planner", "categories": []string{gym.ID}})
 	var made reeve.Task
-	h.Want(http.StatusCreated, &made, "POST", "/api/journal/tasks", object{"title": "Squat", "category_id": gym.ID})
+	h.Want(http.StatusCreated, &made, "POST", "/api/journal/tasks", Object{"title": "Squat", "category_id": gym.ID})
 	return a, made.ID
 }
 
@@ -26,15 +26,15 @@ func rater(h *reevetest.Host) (a reeve.Agent, task string) {
 // is decided on by itself.
 func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
 	t.Parallel()
-	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
-		ann, bob := as(h, "ann", "member"), as(h, "bob", "member")
+		ann, bob := NewTokenFor(h, "ann", "member"), NewTokenFor(h, "bob", "member")
 		a, task := rater(h)
-		patch(h, a, object{"policy": object{"tools": object{"create_or_update_rating": "propose"}}})
-		rate := object{"target_kind": "task", "target_id": task, "scores": object{"energy": 20}}
+		UpdateAgent(h, a, Object{"policy": Object{"tools": Object{"create_or_update_rating": "propose"}}})
+		rate := Object{"target_kind": "task", "target_id": task, "scores": Object{"energy": 20}}
 		hers, his := h.Call(a.ID, "create_or_update_rating", rate, ann...), h.Call(a.ID, "create_or_update_rating",
 			rate, bob...)
-		if p, q := proposal(h, hers.ProposalID), proposal(h, his.ProposalID); p.ID == q.ID || p.UserID != "ann" ||
+		if p, q := GetProposal(h, hers.ProposalID), GetProposal(h, his.ProposalID); p.ID == q.ID || p.UserID != "ann" ||
 			q.UserID != "bob" || p.Round != 1 || q.Round != 2 {
 			t.Fatalf("one item for two people: %+v, %+v", p, q)
 		}
@@ -43,16 +43,16 @@ func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
 				t.Errorf("the same again: %+v", again)
 			}
 		}
-		say(h, hers.ProposalID, "reject", "")
-		if _, p, status := do(h, a.ID, call{"tool": "create_or_update_rating", "args": rate},
+		DecideProposal(h, hers.ProposalID, "reject", "")
+		if _, p, status := TryCall(h, a.ID, Call{"tool": "create_or_update_rating", "args": rate},
 			ann...); status != http.StatusForbidden || !strings.Contains(p.Detail, "rejected this") {
 			t.Errorf("hers, after it was rejected: %d %+v", status, p)
 		}
-		say(h, his.ProposalID, "accept", "")
+		DecideProposal(h, his.ProposalID, "accept", "")
 		h.Settle(t.Context())
 		h.Want(http.StatusOK, nil, "GET", "/api/journal/ratings/task/"+task, nil, bob...)
 		h.Want(http.StatusNotFound, nil, "GET", "/api/journal/ratings/task/"+task, nil, ann...)
-		if next := h.Call(a.ID, "create_or_update_rating", rate, bob...); proposal(h, next.ProposalID).Round != 3 {
+		if next := h.Call(a.ID, "create_or_update_rating", rate, bob...); GetProposal(h, next.ProposalID).Round != 3 {
 			t.Errorf("his, after it was applied: %+v", next)
 		}
 	})
@@ -62,13 +62,13 @@ func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
 // what was done for its person.
 func TestL17_UndosOfTwoPeopleAreTwo(t *testing.T) {
 	t.Parallel()
-	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
-		ann, bob := as(h, "ann", "member"), as(h, "bob", "member")
+		ann, bob := NewTokenFor(h, "ann", "member"), NewTokenFor(h, "bob", "member")
 		a, task := rater(h)
 		pin := func(day string, who []string) string {
 			t.Helper()
-			return h.Call(a.ID, "pin_day_plan_tasks", object{"plan_date": day, "task_ids": []string{task}}, who...).
+			return h.Call(a.ID, "pin_day_plan_tasks", Object{"plan_date": day, "task_ids": []string{task}}, who...).
 				OperationID
 		}
 		pinned := func(day string, who []string) int {
@@ -83,32 +83,32 @@ func TestL17_UndosOfTwoPeopleAreTwo(t *testing.T) {
 			return res
 		}
 		for word, left := range map[string]int{"accept": 0, "reject": 1} {
-			patch(h, a, object{"policy": object{}})
+			UpdateAgent(h, a, Object{"policy": Object{}})
 			day := map[string]string{"accept": "2026-03-02", "reject": "2026-03-03"}[word]
 			hers, his := pin(day, ann), pin(day, bob)
-			patch(h, a, object{"policy": object{"tools": object{"pin_day_plan_tasks": "propose"}}})
+			UpdateAgent(h, a, Object{"policy": Object{"tools": Object{"pin_day_plan_tasks": "propose"}}})
 			first, second := undo(hers, ann), undo(his, bob)
 			if first.ProposalID == second.ProposalID {
 				t.Fatalf("one item for two undos: %+v", second)
 			}
-			say(h, first.ProposalID, word, "")
+			DecideProposal(h, first.ProposalID, word, "")
 			h.Settle(t.Context())
 			if again := undo(his, bob); pinned(day, ann) != left || pinned(day, bob) != 1 ||
 				again.ProposalID != second.ProposalID || strings.Contains(again.Content, "Since then") {
 				t.Errorf("%s hers: %d and %d pins, and he is told %+v", word, pinned(day, ann), pinned(day, bob), again)
 			}
-			say(h, second.ProposalID, "accept", "")
+			DecideProposal(h, second.ProposalID, "accept", "")
 			h.Settle(t.Context())
 			if pinned(day, bob) != 0 || pinned(day, ann) != left {
 				t.Errorf("his was accepted: %d and %d pins", pinned(day, ann), pinned(day, bob))
 			}
 		}
-		patch(h, a, object{"policy": object{}})
+		UpdateAgent(h, a, Object{"policy": Object{}})
 		one := pin("2026-03-04", ann)
 		h.Want(http.StatusOK, nil, "POST", "/api/journal/plans/2026-03-04/pins", reeve.PinChange{Unpin: []string{task}},
 			ann...)
 		two := pin("2026-03-04", ann)
-		patch(h, a, object{"policy": object{"tools": object{"pin_day_plan_tasks": "propose"}}})
+		UpdateAgent(h, a, Object{"policy": Object{"tools": Object{"pin_day_plan_tasks": "propose"}}})
 		if first, second := undo(one, ann), undo(two, ann); first.ProposalID == second.ProposalID {
 			t.Errorf("one item for undos of two operations: %+v", second)
 		}
@@ -119,31 +119,31 @@ func TestL17_UndosOfTwoPeopleAreTwo(t *testing.T) {
 // rejected, whatever became of the undo.
 func TestL27_ARejectedUndoIsAskedForAnew(t *testing.T) {
 	t.Parallel()
-	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
 		a, task := rater(h)
-		day := func(key string) object { return object{"plan_date": "2026-03-02", key: []string{task}} }
+		day := func(key string) Object { return Object{"plan_date": "2026-03-02", key: []string{task}} }
 		op := h.Call(a.ID, "pin_day_plan_tasks", day("task_ids")).OperationID
-		patch(h, a, object{"policy": object{"tools": object{"pin_day_plan_tasks": "propose"}}})
+		UpdateAgent(h, a, Object{"policy": Object{"tools": Object{"pin_day_plan_tasks": "propose"}}})
 		undo := func() (res reeve.Result) {
 			t.Helper()
 			h.Want(http.StatusAccepted, &res, "POST", "/api/operations/"+op+"/undo", nil)
 			return res
 		}
 		first := undo()
-		args := json.RawMessage(proposal(h, first.ProposalID).Args)
+		args := json.RawMessage(GetProposal(h, first.ProposalID).Args)
 		rejected := func(when string) {
 			t.Helper()
-			_, p, status := do(h, a.ID, call{"tool": "pin_day_plan_tasks", "args": args})
+			_, p, status := TryCall(h, a.ID, Call{"tool": "pin_day_plan_tasks", "args": args})
 			if status != http.StatusForbidden || p.Code != reeve.Denied ||
 				!strings.Contains(p.Detail, first.ProposalID) {
 				t.Errorf("an equal call, %s: %d %+v", when, status, p)
 			}
 		}
-		say(h, first.ProposalID, "reject", "not yet")
+		DecideProposal(h, first.ProposalID, "reject", "not yet")
 		rejected("after the undo was rejected")
 		second := undo()
-		if second.Replayed || second.ProposalID == first.ProposalID || proposal(h, second.ProposalID).
+		if second.Replayed || second.ProposalID == first.ProposalID || GetProposal(h, second.ProposalID).
 			State != reeve.ProposalPending {
 			t.Fatalf("asked for again: %+v", second)
 		}
@@ -151,15 +151,15 @@ func TestL27_ARejectedUndoIsAskedForAnew(t *testing.T) {
 			t.Errorf("while it waits: %+v", again)
 		}
 		rejected("while the next undo waits")
-		say(h, second.ProposalID, "accept", "")
+		DecideProposal(h, second.ProposalID, "accept", "")
 		h.Settle(t.Context())
-		if p := proposal(h, second.ProposalID); p.State != reeve.ProposalApplied {
+		if p := GetProposal(h, second.ProposalID); p.State != reeve.ProposalApplied {
 			t.Errorf("accepted: %+v", p)
 		}
 		rejected("after the next undo was made")
-		say(h, first.ProposalID, "reopen", "")
-		if res, p, status := do(h, a.ID,
-			call{"tool": "pin_day_plan_tasks", "args": args}); status != http.StatusAccepted ||
+		DecideProposal(h, first.ProposalID, "reopen", "")
+		if res, p, status := TryCall(h, a.ID,
+			Call{"tool": "pin_day_plan_tasks", "args": args}); status != http.StatusAccepted ||
 			res.ProposalID != first.ProposalID {
 			t.Errorf("an equal call, after a person reopened it: %d %+v %+v", status, res, p)
 		}

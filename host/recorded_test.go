@@ -23,17 +23,17 @@ func TestK27_RecordedTraffic(t *testing.T) {
 	}
 	provider := httptest.NewServer(replay)
 	t.Cleanup(provider.Close)
-	cfg := quick(t)
+	cfg := FastConfig(t)
 	cfg.Models.Default, cfg.Models.Anthropic = "anthropic/claude-sonnet-4-5",
 		model.Endpoint{URL: provider.URL, Key: "not-a-real-key-0123"}
 	a, d := planning(t, cfg)
-	k := a.plan("answer my letters")
-	equal(t, spoken(k.State, k.Result, k.Message),
+	k := a.Plan("answer my letters")
+	Equal(t, JoinValues(k.State, k.Result, k.Message),
 		"done 1.0 Every letter gets one answer. Activate it when that is what you want.", "the script job")
 	var v reeve.ScriptVersion
-	a.Want(200, &v, "GET", a.at("/versions/1.0"), nil)
-	equal(t, v.Source, goodScript, "what was written")
-	equal(t, spoken(a.get().Status, d), "draft map[]", "nothing is active, and nothing was done")
+	a.Want(200, &v, "GET", a.Path("/versions/1.0"), nil)
+	Equal(t, v.Source, goodScript, "what was written")
+	Equal(t, JoinValues(a.Get().Status, d), "draft map[]", "nothing is active, and nothing was done")
 	if *update {
 		if err := os.WriteFile(file, model.FormatExchanges(replay.Received()), 0o644); err != nil {
 			t.Fatal(err)

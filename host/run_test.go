@@ -53,15 +53,15 @@ func TestG22_AHandlerHarmsNobodyElse(t *testing.T) {
 	var names []string
 	for name, f := range bad {
 		for _, e := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Unsafe} {
-			x := tool(name+"_"+string(e), e, f)
+			x := Tool(name+"_"+string(e), e, f)
 			x.TimeoutMS = 50
 			list, names = append(list, x), append(names, x.ID)
 		}
 	}
-	h := reevetest.Start(t, append(list, tool("good", reeve.Local, put(nil)))...)
+	h := reevetest.Start(t, append(list, Tool("good", reeve.Local, put(nil)))...)
 	a := h.Agent("a", append(names, "good")...)
 	for _, name := range names {
-		res, p, status := do(h, a.ID, call{"tool": name})
+		res, p, status := TryCall(h, a.ID, Call{"tool": name})
 		if status != http.StatusOK && status != http.StatusAccepted {
 			t.Errorf("%s: %d %+v", name, status, p)
 		}
@@ -69,7 +69,7 @@ func TestG22_AHandlerHarmsNobodyElse(t *testing.T) {
 			strings.HasPrefix(name, "hangs")) && !res.IsError {
 			t.Errorf("%s: %+v", name, res)
 		}
-		if strings.Contains(string(mustJSON(res)), "boom") || strings.Contains(string(mustJSON(res)), "goroutine ") {
+		if strings.Contains(string(MustJSON(res)), "boom") || strings.Contains(string(MustJSON(res)), "goroutine ") {
 			t.Errorf("%s tells its insides: %+v", name, res)
 		}
 		if res := h.Call(a.ID, "good", nil); res.State != reeve.Committed {
@@ -79,7 +79,7 @@ func TestG22_AHandlerHarmsNobodyElse(t *testing.T) {
 	h.Want(http.StatusOK, nil, "GET", "/healthz", nil)
 }
 
-func mustJSON(v any) []byte {
+func MustJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
@@ -104,7 +104,7 @@ func (m marshalHang) MarshalJSON() ([]byte, error) { <-m.c; return []byte("1"), 
 func TestG22_WhatComesTooLateHasNoEffect(t *testing.T) {
 	t.Parallel()
 	late, done := make(chan struct{}), make(chan error, 1)
-	x := tool("late", reeve.Local, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
+	x := Tool("late", reeve.Local, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 		tx, err := store.TxFrom(ctx)
 		if err != nil {
 			return nil, err
@@ -120,7 +120,7 @@ func TestG22_WhatComesTooLateHasNoEffect(t *testing.T) {
 	x.TimeoutMS = 30
 	h := reevetest.Start(t, x)
 	a := h.Agent("a", "late", "read_file")
-	budget(h, "workspace", map[string]any{"limit": map[string]any{"calls": 100}})
+	SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"calls": 100}})
 	res := h.Call(a.ID, "late", nil)
 	close(late)
 	if err := <-done; reeve.CodeOf(err) != reeve.Canceled {
@@ -132,16 +132,16 @@ func TestG22_WhatComesTooLateHasNoEffect(t *testing.T) {
 	if there(h, a.ID) {
 		t.Error("a late write is there")
 	}
-	if op := operation(h, res.OperationID); op.State != reeve.Failed || op.Undo != nil {
+	if op := GetOperation(h, res.OperationID); op.State != reeve.Failed || op.Undo != nil {
 		t.Errorf("%+v", op)
 	}
-	if b := budgetOf(h, "workspace"); b.Used.Tokens != 0 {
+	if b := GetBudget(h, "workspace"); b.Used.Tokens != 0 {
 		t.Errorf("%+v", b)
 	}
 }
 
 // batch makes calls as one model response does.
-func batch(h *reevetest.Host, agent string, calls ...call) []reeve.Result {
+func batch(h *reevetest.Host, agent string, calls ...Call) []reeve.Result {
 	h.T.Helper()
 	var out api.BatchAnswer
 	h.Want(http.StatusOK, &out, "POST", "/api/agents/"+agent+"/calls/batch", map[string]any{"calls": calls})
@@ -165,7 +165,7 @@ func TestG23_ReadsRunTogetherAndOthersAlone(t *testing.T) {
 		mu.Unlock()
 		return func() { running.Add(-1) }
 	}
-	read := tool("read", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+	read := Tool("read", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		defer enter("read")()
 		if came.Add(1) == n {
 			close(open)
@@ -174,7 +174,7 @@ func TestG23_ReadsRunTogetherAndOthersAlone(t *testing.T) {
 		return string(inv.Args), nil
 	})
 	write := func(id string, e reeve.Effect) reeve.Tool {
-		return tool(id, e, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+		return Tool(id, e, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 			defer enter(id)()
 			if running.Load() != 1 {
 				return nil, fmt.Errorf("%d run beside it", running.Load())
@@ -185,9 +185,9 @@ func TestG23_ReadsRunTogetherAndOthersAlone(t *testing.T) {
 	h := reevetest.Start(t, read, write("keyed", reeve.Keyed), write("local", reeve.Local),
 		write("unsafe", reeve.Unsafe))
 	a := h.Agent("a", "read", "keyed", "local", "unsafe")
-	var calls []call
+	var calls []Call
 	for i, id := range []string{"keyed", "read", "read", "read", "read", "local", "unsafe", "keyed"} {
-		calls = append(calls, call{"tool": id, "args": map[string]any{"i": i}})
+		calls = append(calls, Call{"tool": id, "args": map[string]any{"i": i}})
 	}
 	for i, res := range batch(h, a.ID, calls...) {
 		if res.IsError || res.Content != fmt.Sprintf(`{"i":%d}`, i) {
@@ -198,8 +198,8 @@ func TestG23_ReadsRunTogetherAndOthersAlone(t *testing.T) {
 		t.Errorf("the order was %s, at most %d at once", got, most.Load())
 	}
 	var results []string
-	list := thread(h, a.ID, "")
-	pairs(h, list)
+	list := ListThread(h, a.ID, "")
+	PairCalls(h, list)
 	for _, m := range list {
 		if m.Kind == reeve.ToolResult {
 			results = append(results, m.Content)
@@ -215,7 +215,7 @@ func TestG23_RecordedInCallOrderWhateverEndsFirst(t *testing.T) {
 	t.Parallel()
 	turn := []chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})}
 	close(turn[3])
-	read := tool("read", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+	read := Tool("read", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		var in struct {
 			I int `json:"i"`
 		}
@@ -236,12 +236,12 @@ func TestG23_RecordedInCallOrderWhateverEndsFirst(t *testing.T) {
 	})
 	h := reevetest.Start(t, read)
 	a := h.Agent("a", "read")
-	got := batch(h, a.ID, call{"tool": "read", "args": map[string]any{"i": 0}},
-		call{"tool": "read", "args": map[string]any{"i": 1}},
-		call{"tool": "read", "args": 7}, call{"tool": "read", "args": map[string]any{"i": 3}},
-		call{"tool": "read", "args": map[string]any{"i": 2}}, call{"tool": "nope"})
+	got := batch(h, a.ID, Call{"tool": "read", "args": map[string]any{"i": 0}},
+		Call{"tool": "read", "args": map[string]any{"i": 1}},
+		Call{"tool": "read", "args": 7}, Call{"tool": "read", "args": map[string]any{"i": 3}},
+		Call{"tool": "read", "args": map[string]any{"i": 2}}, Call{"tool": "nope"})
 	ids := []string{}
-	for _, m := range thread(h, a.ID, "") {
+	for _, m := range ListThread(h, a.ID, "") {
 		if m.Kind == reeve.Action {
 			ids = append(ids, m.ID)
 		}
@@ -251,26 +251,26 @@ func TestG23_RecordedInCallOrderWhateverEndsFirst(t *testing.T) {
 			t.Errorf("call %d is %s, recorded as %v", i, res.CallID, ids)
 		}
 	}
-	pairs(h, thread(h, a.ID, ""))
+	PairCalls(h, ListThread(h, a.ID, ""))
 }
 
 // A batch is judged call by call: a refusal or an approval in the middle stops none of the others.
 func TestG23_ARefusalInABatchStopsNobodyElse(t *testing.T) {
 	t.Parallel()
-	var ran counter
-	x := tool("priv", reeve.Unsafe, ran.handle)
+	var ran Counter
+	x := Tool("priv", reeve.Unsafe, ran.Handle)
 	x.Tier = reeve.Privileged
-	h := reevetest.Start(t, tool("read", reeve.Read, ran.handle), tool("local", reeve.Local, ran.handle), x)
+	h := reevetest.Start(t, Tool("read", reeve.Read, ran.Handle), Tool("local", reeve.Local, ran.Handle), x)
 	a := h.Agent("a", "read", "local", "priv")
-	got := batch(h, a.ID, call{"tool": "read"}, call{"tool": "nope"}, call{"tool": "read"},
-		call{"tool": "read", "args": "x"}, call{"tool": "priv"}, call{"tool": "local"})
+	got := batch(h, a.ID, Call{"tool": "read"}, Call{"tool": "nope"}, Call{"tool": "read"},
+		Call{"tool": "read", "args": "x"}, Call{"tool": "priv"}, Call{"tool": "local"})
 	for i, code := range []reeve.Code{"", reeve.NotFound, "", reeve.Validation, reeve.ApprovalRequired, ""} {
 		if got[i].Code != code || got[i].CallID == "" {
 			t.Errorf("%d: %+v", i, got[i])
 		}
 	}
-	if ran.count() != 3 {
-		t.Errorf("%d ran", ran.count())
+	if ran.Count() != 3 {
+		t.Errorf("%d ran", ran.Count())
 	}
 }
 
@@ -278,16 +278,16 @@ func TestG23_ARefusalInABatchStopsNobodyElse(t *testing.T) {
 // starts nothing again.
 func TestG23_AsynchronousReadsOfABatch(t *testing.T) {
 	t.Parallel()
-	var begun counter
-	look := asyncTool("look", reeve.Read, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
-		begun.n.Add(1)
-		return itWillCome(ctx, inv)
+	var begun Counter
+	look := AsyncTool("look", reeve.Read, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
+		begun.N.Add(1)
+		return AnswerLater(ctx, inv)
 	})
-	h := reevetest.StartWith(t, quick(t), look)
+	h := reevetest.StartWith(t, FastConfig(t), look)
 	a := h.Agent("a", "look")
 	ask := func() []reeve.Result {
-		return batch(h, a.ID, call{"tool": "look", "args": object{"i": 0}, "idempotency_key": "first"},
-			call{"tool": "look", "args": object{"i": 1}, "idempotency_key": "second"})
+		return batch(h, a.ID, Call{"tool": "look", "args": Object{"i": 0}, "idempotency_key": "first"},
+			Call{"tool": "look", "args": Object{"i": 1}, "idempotency_key": "second"})
 	}
 	first := ask()
 	h.Settle(t.Context())
@@ -297,11 +297,11 @@ func TestG23_AsynchronousReadsOfABatch(t *testing.T) {
 			t.Errorf("%+v, and again %+v", res, again[i])
 		}
 		h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/result",
-			object{"content": "it is there"})
+			Object{"content": "it is there"})
 	}
 	h.Settle(t.Context())
-	if begun.count() != len(first) {
-		t.Errorf("begun %d times", begun.count())
+	if begun.Count() != len(first) {
+		t.Errorf("begun %d times", begun.Count())
 	}
 	for i, res := range ask() {
 		if res.Content != "it is there" || res.State != reeve.Committed || res.OperationID != first[i].OperationID {
@@ -322,57 +322,57 @@ func resume(h *reevetest.Host, agent string) {
 
 func TestG25_TheKillSwitchStopsOneOrAll(t *testing.T) {
 	t.Parallel()
-	var ran counter
+	var ran Counter
 	var g guarded
-	cfg := quick(t)
-	tools := []reeve.Tool{tool("read", reeve.Read, ran.handle), tool("local", reeve.Local, ran.handle),
-		tool("keyed", reeve.Keyed, ran.handle), tool("unsafe", reeve.Unsafe, ran.handle), g.tool()}
+	cfg := FastConfig(t)
+	tools := []reeve.Tool{Tool("read", reeve.Read, ran.Handle), Tool("local", reeve.Local, ran.Handle),
+		Tool("keyed", reeve.Keyed, ran.Handle), Tool("unsafe", reeve.Unsafe, ran.Handle), g.tool()}
 	h := reevetest.StartWith(t, cfg, tools...)
 	a, b := h.Agent("a", "read", "local", "keyed", "unsafe", "guarded"), h.Agent("b", "local", "guarded")
 	for _, whom := range []string{"a", ""} {
 		approved := h.Call(a.ID, "guarded", map[string]any{"n": 1})
 		parked := h.Call(a.ID, "guarded", map[string]any{"n": 2})
-		decide(h, approved.ApprovalID, "approve")
+		Decide(h, approved.ApprovalID, "approve")
 		stop(h, whom)
-		ran.n.Store(0)
+		ran.N.Store(0)
 		for _, id := range []string{"local", "keyed", "unsafe", "guarded"} {
-			_, p, status := do(h, a.ID, call{"tool": id})
+			_, p, status := TryCall(h, a.ID, Call{"tool": id})
 			if status != http.StatusLocked || p.Code != reeve.Stopped {
 				t.Errorf("%s: %d %+v", id, status, p)
 			}
 		}
-		if ran.count() != 0 {
-			t.Errorf("%d ran while stopped", ran.count())
+		if ran.Count() != 0 {
+			t.Errorf("%d ran while stopped", ran.Count())
 		}
 		if res := h.Call(a.ID, "read", nil); res.IsError { // looking does no harm
 			t.Errorf("%+v", res)
 		}
-		if _, _, status := do(h, b.ID, call{"tool": "local"}); (status == http.StatusOK) != (whom == "a") {
+		if _, _, status := TryCall(h, b.ID, Call{"tool": "local"}); (status == http.StatusOK) != (whom == "a") {
 			t.Errorf("the other agent: %d with %q stopped", status, whom)
 		}
 		// What was approved stays put, also over a restart and when it is approved only now, and runs after.
-		decide(h, parked.ApprovalID, "approve")
+		Decide(h, parked.ApprovalID, "approve")
 		h.Settle(t.Context())
 		h.Stop()
 		h = reevetest.StartWith(t, cfg, tools...)
 		h.Settle(t.Context())
 		for _, res := range []reeve.Result{approved, parked} {
-			if op := operation(h, res.OperationID); op.State != reeve.Prepared || g.ran.count() != 0 {
-				t.Errorf("%+v after %d runs", op, g.ran.count())
+			if op := GetOperation(h, res.OperationID); op.State != reeve.Prepared || g.ran.Count() != 0 {
+				t.Errorf("%+v after %d runs", op, g.ran.Count())
 			}
 		}
 		resume(h, whom)
-		settle(h, approved.OperationID)
-		settle(h, parked.OperationID)
+		finishOperation(h, approved.OperationID)
+		finishOperation(h, parked.OperationID)
 		for _, res := range []reeve.Result{approved, parked} {
-			if op := operation(h, res.OperationID); op.State != reeve.Committed {
+			if op := GetOperation(h, res.OperationID); op.State != reeve.Committed {
 				t.Errorf("%+v", op)
 			}
 		}
-		if g.ran.count() != 2 {
-			t.Errorf("%d ran after it was resumed", g.ran.count())
+		if g.ran.Count() != 2 {
+			t.Errorf("%d ran after it was resumed", g.ran.Count())
 		}
-		g.ran.n.Store(0)
+		g.ran.N.Store(0)
 		if res := h.Call(a.ID, "local", nil); res.State != reeve.Committed {
 			t.Errorf("%+v", res)
 		}
@@ -385,7 +385,7 @@ func TestG25_NothingStartsAfterTheSwitch(t *testing.T) {
 	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Local} {
 		t.Run(string(effect), func(t *testing.T) {
 			var off, late, ran atomic.Int64
-			x := tool("x", effect, func(context.Context, *reeve.Invocation) (any, error) { ran.Add(1); return "", nil })
+			x := Tool("x", effect, func(context.Context, *reeve.Invocation) (any, error) { ran.Add(1); return "", nil })
 			h := reevetest.Start(t, x)
 			a := h.Agent("a", "x")
 			var wg sync.WaitGroup
@@ -415,7 +415,7 @@ func TestG25_NothingStartsAfterTheSwitch(t *testing.T) {
 				t.Errorf("%d began after the switch", late.Load())
 			}
 			committed := 0
-			for _, op := range operations(h) {
+			for _, op := range ListOperations(h) {
 				if op.State == reeve.Committed {
 					committed++
 				}
@@ -423,7 +423,7 @@ func TestG25_NothingStartsAfterTheSwitch(t *testing.T) {
 			if effect == reeve.Keyed && int64(committed) != ran.Load() {
 				t.Errorf("%d ran, %d are recorded", ran.Load(), committed)
 			}
-			if n := len(pairs(h, thread(h, a.ID, ""))); n != 200 {
+			if n := len(PairCalls(h, ListThread(h, a.ID, ""))); n != 200 {
 				t.Errorf("%d actions", n)
 			}
 		})
@@ -433,10 +433,10 @@ func TestG25_NothingStartsAfterTheSwitch(t *testing.T) {
 // A call that is trying again when the switch is thrown sends no more.
 func TestG25_RetriesEndToo(t *testing.T) {
 	t.Parallel()
-	var n counter
+	var n Counter
 	first := make(chan struct{})
-	x := tool("x", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
-		if n.n.Add(1) == 1 {
+	x := Tool("x", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+		if n.N.Add(1) == 1 {
 			close(first)
 		}
 		return nil, reeve.Errorf(reeve.Unavailable, "down")
@@ -451,8 +451,8 @@ func TestG25_RetriesEndToo(t *testing.T) {
 	}()
 	<-first
 	stop(h, "a")
-	if res := <-got; res.State != reeve.Failed || n.count() != 1 {
-		t.Errorf("%d attempts, %+v", n.count(), res)
+	if res := <-got; res.State != reeve.Failed || n.Count() != 1 {
+		t.Errorf("%d attempts, %+v", n.Count(), res)
 	}
 }
 
@@ -467,10 +467,10 @@ func TestG25_RetriesOnBehalfEndToo(t *testing.T) {
 			},
 		} {
 			t.Run(engine+", "+name, func(t *testing.T) {
-				var n counter
+				var n Counter
 				first, ended := make(chan string, 1), make(chan struct{})
-				act := tool("act", reeve.Keyed, func(_ context.Context, inv *reeve.Invocation) (any, error) {
-					if n.n.Add(1) == 1 {
+				act := Tool("act", reeve.Keyed, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+					if n.N.Add(1) == 1 {
 						first <- inv.Run
 						<-ended
 						return nil, reeve.Errorf(reeve.Unavailable, "down")
@@ -478,21 +478,21 @@ func TestG25_RetriesOnBehalfEndToo(t *testing.T) {
 					return "done", nil
 				})
 				act.Retry = reeve.Retry{Attempts: 3, DelayMS: 1}
-				h, _ := bossAndHelperOn(t, engine, "allow", act)
-				speak(h, h.Talk("boss").ID, "go")
+				h, _ := RunBossAndHelper(t, engine, "allow", act)
+				StartTurn(h, h.Talk("boss").ID, "go")
 				end(h, <-first)
 				close(ended)
 				var op reeve.Operation
-				eventually(t, "the attempt is recorded", func() bool {
-					for _, op = range operations(h) {
+				Eventually(t, "the attempt is recorded", func() bool {
+					for _, op = range ListOperations(h) {
 						if op.Tool == "act" && op.State != reeve.Dispatched {
 							return true
 						}
 					}
 					return false
 				})
-				if op.State != reeve.Failed || n.count() != 1 {
-					t.Errorf("%d attempts, %+v", n.count(), op)
+				if op.State != reeve.Failed || n.Count() != 1 {
+					t.Errorf("%d attempts, %+v", n.Count(), op)
 				}
 			})
 		}
@@ -502,7 +502,7 @@ func TestG25_RetriesOnBehalfEndToo(t *testing.T) {
 // While everything is stopped, nothing is sent again either; what nobody can tell is told to a person at once.
 func TestG25_OpenOutcomesWait(t *testing.T) {
 	t.Parallel()
-	w := newWitness(t)
+	w := NewWitness(t)
 	h, _, op := midway(t, w, reeve.Keyed, nil, nil)
 	stop(h, "")
 	for range 3 {
@@ -510,11 +510,11 @@ func TestG25_OpenOutcomesWait(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, requests := w.total(); requests != 1 || operation(h, op.ID).State != reeve.Dispatched {
-		t.Errorf("%d requests, %+v", requests, operation(h, op.ID))
+	if _, requests := w.Count(); requests != 1 || GetOperation(h, op.ID).State != reeve.Dispatched {
+		t.Errorf("%d requests, %+v", requests, GetOperation(h, op.ID))
 	}
 	resume(h, "")
-	if got := settle(h, op.ID); got.State != reeve.Committed {
+	if got := finishOperation(h, op.ID); got.State != reeve.Committed {
 		t.Errorf("%+v", got)
 	}
 }
@@ -558,17 +558,17 @@ func verdict(x reeve.Explanation, step string) reeve.Verdict {
 func TestG26_APastCallIsExplained(t *testing.T) {
 	t.Parallel()
 	var g guarded
-	var ran counter
-	h := reevetest.StartWith(t, quick(t), g.tool(), tool("keyed", reeve.Keyed, ran.handle),
-		tool("long", reeve.Read, func(context.Context, *reeve.Invocation) (any,
+	var ran Counter
+	h := reevetest.StartWith(t, FastConfig(t), g.tool(), Tool("keyed", reeve.Keyed, ran.Handle),
+		Tool("long", reeve.Read, func(context.Context, *reeve.Invocation) (any,
 			error) {
 			return strings.Repeat("x", 20_000), nil
 		}),
-		tool("fails", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+		Tool("fails", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 			return nil,
 				fmt.Errorf("no luck")
 		}),
-		tool("lost", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) { panic("boom") }))
+		Tool("lost", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) { panic("boom") }))
 	a := h.Agent("a", "guarded", "keyed", "long", "fails", "lost")
 	ok := h.Call(a.ID, "keyed", nil)
 	for _, id := range []string{ok.CallID, ok.OperationID} { // by either id
@@ -585,7 +585,7 @@ func TestG26_APastCallIsExplained(t *testing.T) {
 	if x := explained(h, h.Call(a.ID, "fails", nil).CallID); x.Outcome != "The call ran and failed: no luck" {
 		t.Errorf("%+v", x)
 	}
-	_, p, _ := do(h, a.ID, call{"tool": "keyed", "args": 3})
+	_, p, _ := TryCall(h, a.ID, Call{"tool": "keyed", "args": 3})
 	if x := explained(h, p.CallID); verdict(x, "arguments") != reeve.Refused ||
 		!strings.Contains(x.Outcome, "refused") || verdict(x, "capability") != reeve.NotReached {
 		t.Errorf("%+v", x)
@@ -595,19 +595,19 @@ func TestG26_APastCallIsExplained(t *testing.T) {
 		x.Approval.ID != parked.ApprovalID || !strings.Contains(x.Outcome, "parked") {
 		t.Errorf("%+v", x)
 	}
-	decide(h, parked.ApprovalID, "deny")
+	Decide(h, parked.ApprovalID, "deny")
 	if x := explained(h, parked.CallID); verdict(x, "approval") != reeve.Refused ||
 		verdict(x, "invoke") != reeve.NotReached || !strings.Contains(x.Outcome, "denied") {
 		t.Errorf("%+v", x)
 	}
 	approved := h.Call(a.ID, "guarded", nil)
-	decide(h, approved.ApprovalID, "approve")
+	Decide(h, approved.ApprovalID, "approve")
 	h.Settle(t.Context())
 	if x := explained(h, approved.OperationID); x.Approval == nil || x.Approval.State != reeve.Approved ||
 		x.Outcome != "The call ran and succeeded." {
 		t.Errorf("%+v", x)
 	}
-	shown, _, _ := do(h, a.ID, call{"tool": "guarded", "preview_only": true})
+	shown, _, _ := TryCall(h, a.ID, Call{"tool": "guarded", "preview_only": true})
 	if x := explained(h, shown.CallID); !strings.Contains(x.Outcome, "changed nothing") ||
 		verdict(x, "invoke") != reeve.NotReached {
 		t.Errorf("%+v", x)
@@ -633,7 +633,7 @@ func TestG26_AHypotheticalCallIsJudgedAndNotMade(t *testing.T) {
 	var g guarded
 	h := reevetest.Start(t, w.tool("watched"), g.tool())
 	a := h.Agent("a", "watched", "guarded")
-	judge := func(c call, headers ...string) reeve.Explanation {
+	judge := func(c Call, headers ...string) reeve.Explanation {
 		t.Helper()
 		var x reeve.Explanation
 		h.Want(http.StatusOK, &x, "POST", "/api/agents/a/calls/explain", c, headers...)
@@ -644,36 +644,37 @@ func TestG26_AHypotheticalCallIsJudgedAndNotMade(t *testing.T) {
 		return x
 	}
 	for _, c := range []struct {
-		call call
+		call Call
 		step string
 		said string
 	}{
-		{call{"tool": "nope"}, "lookup", "refused"},
-		{call{"tool": "read_file"}, "attachment", "refused"},
-		{call{"tool": "watched", "args": map[string]any{"x": 1}}, "arguments", "refused"},
-		{call{"tool": "watched"}, "scope", "refused"},
-		{call{"tool": "guarded"}, "", "wait for a person"},
+		{Call{"tool": "nope"}, "lookup", "refused"},
+		{Call{"tool": "read_file"}, "attachment", "refused"},
+		{Call{"tool": "watched", "args": map[string]any{"x": 1}}, "arguments", "refused"},
+		{Call{"tool": "watched"}, "scope", "refused"},
+		{Call{"tool": "guarded"}, "", "wait for a person"},
 	} {
 		x := judge(c.call)
 		if (c.step != "" && verdict(x, c.step) != reeve.Refused) || !strings.Contains(x.Outcome, c.said) {
 			t.Errorf("%v: %+v", c.call, x)
 		}
 	}
-	patch(h, a, map[string]any{"categories": []string{w.in(h, "work")}}) // seen at once
-	if x := judge(call{"tool": "watched"}); x.Outcome != "The call would run." ||
+	UpdateAgent(h, a, map[string]any{"categories": []string{w.in(h, "work")}}) // seen at once
+	if x := judge(Call{"tool": "watched"}); x.Outcome != "The call would run." ||
 		verdict(x, "budget") != reeve.Passed ||
 		verdict(x, "invoke") != reeve.NotReached {
 		t.Errorf("%+v", x)
 	}
-	if w.handler.Load() != 0 || g.ran.count() != 0 || len(operations(h)) != 0 || len(thread(h, a.ID, "")) != 0 ||
-		len(inbox(h).Approvals) != 0 {
+	if w.handler.Load() != 0 || g.ran.Count() != 0 || len(ListOperations(h)) != 0 ||
+		len(ListThread(h, a.ID, "")) != 0 ||
+		len(GetInbox(h).Approvals) != 0 {
 		t.Error("something was done")
 	}
 	h.Call(a.ID, "watched", nil, "Idempotency-Key", "k")
-	if x := judge(call{"tool": "watched"}, "Idempotency-Key", "k"); !strings.Contains(x.Outcome, "stored result") {
+	if x := judge(Call{"tool": "watched"}, "Idempotency-Key", "k"); !strings.Contains(x.Outcome, "stored result") {
 		t.Errorf("%+v", x)
 	}
-	if x := judge(call{"tool": "watched", "args": map[string]any{"n": 1}}, "Idempotency-Key", "k"); verdict(x,
+	if x := judge(Call{"tool": "watched", "args": map[string]any{"n": 1}}, "Idempotency-Key", "k"); verdict(x,
 		"idempotency") != reeve.Refused {
 		t.Errorf("%+v", x)
 	}

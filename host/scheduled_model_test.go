@@ -20,9 +20,9 @@ import (
 	"reeve/reevetest"
 )
 
-// pricedProvider runs a Reeve whose models are a server that speaks as OpenAI does. Each answer counts 100 tokens in
-// and 50 out, which cost 2000 millionths. answer is given the body of a request.
-func pricedProvider(t *testing.T, cfg host.Config, answer func(w io.Writer, body string),
+// RunWithPricedProvider runs a Reeve whose models are a server that speaks as OpenAI does. Each answer counts 100
+// tokens in and 50 out, which cost 2000 millionths. answer is given the body of a request.
+func RunWithPricedProvider(t *testing.T, cfg host.Config, answer func(w io.Writer, body string),
 	tools ...reeve.Tool) *reevetest.Host {
 	t.Helper()
 	var mu sync.Mutex
@@ -46,15 +46,15 @@ func pricedProvider(t *testing.T, cfg host.Config, answer func(w io.Writer, body
 	return reevetest.Run(t, cfg, tools...)
 }
 
-// toolCall is the part of such an answer that calls a tool.
-func toolCall(w io.Writer, name, args string) {
-	chunk(w, `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function",`+
+// WriteToolCall is the part of such an answer that calls a tool.
+func WriteToolCall(w io.Writer, name, args string) {
+	WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function",`+
 		`"function":{"name":%q,"arguments":%q}}]}}]}`, name, args)
 }
 
-// endAnswer is the end of such an answer.
-func endAnswer(w io.Writer, text string) {
-	chunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":%q},"finish_reason":"stop"}],`+
+// WriteLastChunk is the end of such an answer.
+func WriteLastChunk(w io.Writer, text string) {
+	WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":%q},"finish_reason":"stop"}],`+
 		`"usage":{"prompt_tokens":100,"completion_tokens":50}}`, text)
 }
 
@@ -65,22 +65,22 @@ func TestO18_AScheduledRunOfAModel(t *testing.T) {
 	t.Parallel()
 	var asked int
 	var bodies []string
-	h := pricedProvider(t, host.Config{Dir: t.TempDir(), RunCalls: 3, RunMicros: 7_654_321},
+	h := RunWithPricedProvider(t, host.Config{Dir: t.TempDir(), RunCalls: 3, RunMicros: 7_654_321},
 		func(w io.Writer, body string) {
 			asked++
 			bodies = append(bodies, body)
-			toolCall(w, "list_files", "{}")
-			endAnswer(w, "")
+			WriteToolCall(w, "list_files", "{}")
+			WriteLastChunk(w, "")
 		})
 	h.Agent("aide")
 	var s api.Schedule
-	h.Want(http.StatusCreated, &s, "POST", "/api/schedules", object{"agent": "aide", "goal": "list and list",
+	h.Want(http.StatusCreated, &s, "POST", "/api/schedules", Object{"agent": "aide", "goal": "list and list",
 		"cadence_type": "once", "cadence_value": time.Now().Add(3 * time.Second).UTC().Format(time.RFC3339Nano)})
-	eventually(t, "the run to end", func() bool {
-		runs := runsOf(h, "agent=aide")
+	Eventually(t, "the run to end", func() bool {
+		runs := ListRuns(h, "agent=aide")
 		return len(runs) == 1 && runs[0].State.Final()
 	})
-	run := runsOf(h, "agent=aide")[0]
+	run := ListRuns(h, "agent=aide")[0]
 	h.Stop()
 	if run.State != reeve.RunFailed || run.Code != reeve.BudgetExceeded || run.Spent.Calls != 3 {
 		t.Errorf("the budget of three calls: %+v", run)
@@ -118,30 +118,30 @@ func TestO17_ResultsGoBackToTheConversation(t *testing.T) {
 				"cadence_type: interval, cadence_value: 1h, notification: %s}}]}\n", word, word, word, notify)
 	}
 	var cfg host.Config
-	cfg.Models.Default, cfg.Models.Script = "rehearsal", scriptFile(t, script)
+	cfg.Models.Default, cfg.Models.Script = "rehearsal", WriteScript(t, script)
 	synctest.Test(t, func(t *testing.T) {
-		b := inBubble(t, cfg)
-		b.want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "bot"})
-		b.attach("bot", "schedule_create")
+		b := NewBubbleHost(t, cfg)
+		b.Want(http.StatusCreated, nil, "POST", "/api/agents", Object{"name": "bot"})
+		b.AttachTools("bot", "schedule_create")
 		talks := map[string]string{}
 		for _, word := range words {
 			var c reeve.Conversation
-			b.want(http.StatusCreated, &c, "POST", "/api/conversations", object{"agent": "bot"})
+			b.Want(http.StatusCreated, &c, "POST", "/api/conversations", Object{"agent": "bot"})
 			talks[word] = c.ID
 			var turn reeve.Turn
-			b.want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
-				object{"content": "plan " + word})
-			b.settle()
+			b.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
+				Object{"content": "plan " + word})
+			b.StepAll()
 			var d api.TurnDetail
-			b.want(http.StatusOK, &d, "GET", "/api/turns/"+turn.ID, nil)
+			b.Want(http.StatusOK, &d, "GET", "/api/turns/"+turn.ID, nil)
 			if d.State != reeve.RunCompleted || d.Output != "Planned." || d.Issues.ToolFailures > 0 {
 				t.Fatalf("%s: %+v", word, d)
 			}
 		}
-		b.pass(time.Hour+time.Minute, time.Minute)
+		b.AdvanceBy(time.Hour+time.Minute, time.Minute)
 		for _, word := range words {
 			var list api.MessageList
-			b.want(http.StatusOK, &list, "GET", "/api/conversations/"+talks[word]+"/messages", nil)
+			b.Want(http.StatusOK, &list, "GET", "/api/conversations/"+talks[word]+"/messages", nil)
 			for _, of := range words {
 				heard, want := 0, 0
 				for _, m := range list.Messages {
@@ -158,7 +158,7 @@ func TestO17_ResultsGoBackToTheConversation(t *testing.T) {
 				}
 			}
 		}
-		told := b.notifications()
+		told := b.ListNotifications()
 		for _, n := range told {
 			word := strings.TrimPrefix(n.Title, "The ")
 			if n.Body != "News of the "+word+"." || !strings.Contains(n.Session, talks[word]) {

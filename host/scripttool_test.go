@@ -11,13 +11,13 @@ import (
 // TestI10_ScriptTool defines a tool by a script, without rebuilding.
 func TestI10_ScriptTool(t *testing.T) {
 	t.Parallel()
-	h := reevetest.StartWith(t, quick(t))
-	define := func(more call) reevetest.Reply {
-		c := call{"id": "add", "kind": "script", "description": "Adds numbers.", "effect": "read", "timeout_ms": 2000,
-			"parameters": call{"type": "object",
-				"properties": call{"numbers": call{"type": "array", "items": call{"type": "number"}}},
+	h := reevetest.StartWith(t, FastConfig(t))
+	define := func(more Call) reevetest.Reply {
+		c := Call{"id": "add", "kind": "script", "description": "Adds numbers.", "effect": "read", "timeout_ms": 2000,
+			"parameters": Call{"type": "object",
+				"properties": Call{"numbers": Call{"type": "array", "items": Call{"type": "number"}}},
 				"required":   []string{"numbers"}},
-			"spec": call{"source": "const sum = (l: number[]) => l.reduce((a, b) => a + b, 0);\nif " +
+			"spec": Call{"source": "const sum = (l: number[]) => l.reduce((a, b) => a + b, 0);\nif " +
 				"(input.numbers.length > 3) throw new Error('too many');\nif (!input.numbers.length) for (;;);\n({ " +
 				"sum: sum(input.numbers) })", "language": "ts"}}
 		for k, v := range more {
@@ -26,18 +26,18 @@ func TestI10_ScriptTool(t *testing.T) {
 		return h.Do("POST", "/api/tools", c)
 	}
 	for _, bad := range []struct {
-		with call
+		with Call
 		says string
 	}{
-		{call{"effect": "keyed"}, "/effect"},
-		{call{"effect": "local"},
+		{Call{"effect": "keyed"}, "/effect"},
+		{Call{"effect": "local"},
 			`"message":"a script tool changes nothing, so its effect must be read","expected":"read"`},
-		{call{"spec": call{"source": 7}}, `"path":"/spec/source","message":"is not text"`},
-		{call{"spec": 7}, `"path":"/spec"`},
-		{call{"spec": call{"source": "let x = ;"}}, "script.js:1"},
-		{call{"spec": call{"source": " "}}, "/spec/source"},
-		{call{"spec": call{"source": "1", "language": "py"}}, "/spec/language"},
-		{call{"spec": call{"sauce": "1"}}, "/spec"},
+		{Call{"spec": Call{"source": 7}}, `"path":"/spec/source","message":"is not text"`},
+		{Call{"spec": 7}, `"path":"/spec"`},
+		{Call{"spec": Call{"source": "let x = ;"}}, "script.js:1"},
+		{Call{"spec": Call{"source": " "}}, "/spec/source"},
+		{Call{"spec": Call{"source": "1", "language": "py"}}, "/spec/language"},
+		{Call{"spec": Call{"sauce": "1"}}, "/spec"},
 	} {
 		if r := define(bad.with); r.Status != 400 || !strings.Contains(string(r.Body), bad.says) ||
 			strings.Contains(string(r.Body), "Go ") {
@@ -48,14 +48,14 @@ func TestI10_ScriptTool(t *testing.T) {
 		t.Fatalf("%d %s", r.Status, r.Body)
 	}
 	h.Agent("clerk", "add")
-	equal(t, h.Call("clerk", "add", call{"numbers": []int{1, 2, 3}}).Content, `{"sum":6}`, "the sum")
-	res := h.Call("clerk", "add", call{"numbers": []int{1, 2, 3, 4}})
-	equal(t, spoken(res.IsError, res.Code, res.Message), "true TOOL_FAILED add.ts:2:41: Error: too many",
+	Equal(t, h.Call("clerk", "add", Call{"numbers": []int{1, 2, 3}}).Content, `{"sum":6}`, "the sum")
+	res := h.Call("clerk", "add", Call{"numbers": []int{1, 2, 3, 4}})
+	Equal(t, JoinValues(res.IsError, res.Code, res.Message), "true TOOL_FAILED add.ts:2:41: Error: too many",
 		"an error with the script's line")
-	if res = h.Call("clerk", "add", call{"numbers": []int{}}); !res.IsError || res.Code != reeve.Timeout {
+	if res = h.Call("clerk", "add", Call{"numbers": []int{}}); !res.IsError || res.Code != reeve.Timeout {
 		t.Errorf("an endless loop: %+v", res)
 	}
-	if _, p, status := do(h, "clerk", call{"tool": "add", "args": call{"numbers": "x"}}); status != 400 ||
+	if _, p, status := TryCall(h, "clerk", Call{"tool": "add", "args": Call{"numbers": "x"}}); status != 400 ||
 		p.Code != reeve.Validation {
 		t.Errorf("bad input: %d %+v", status, p)
 	}

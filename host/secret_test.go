@@ -15,30 +15,30 @@ import (
 // a call that needs a secret.
 func TestSharedDatabase_NeedsTheSameKey(t *testing.T) {
 	t.Parallel()
-	url, far := storetest.PostgresURL(t), newWitness(t)
-	start := func(key string) (*reevetest.Host, *journal) {
-		cfg, log := quick(t), &journal{}
+	url, far := storetest.PostgresURL(t), NewWitness(t)
+	start := func(key string) (*reevetest.Host, *LogBuffer) {
+		cfg, log := FastConfig(t), &LogBuffer{}
 		cfg.Database, cfg.SecretKey, cfg.Log = url, strings.Repeat(key, 32), slog.New(slog.NewTextHandler(log, nil))
 		return reevetest.StartWith(t, cfg), log
 	}
 	const complaint = "1 of 1 secrets cannot be decrypted with this server's key"
 	one, _ := start("ab")
 	one.Want(http.StatusNoContent, nil, "PUT", "/api/secrets/KK", map[string]any{"value": "topsecret-value"})
-	define(one, "look", reeve.Read, map[string]any{"method": "GET", "url": far.URL + "/look",
+	DefineHTTPTool(one, "look", reeve.Read, map[string]any{"method": "GET", "url": far.URL + "/look",
 		"headers": map[string]any{"X-Key": "${secret:KK}"}}, nil)
 	one.Agent("a", "look")
 	same, log := start("ab")
-	if d := part(same, "secrets"); !d.OK || strings.Contains(log.String(), "secret.key") {
+	if d := GetHealth(same, "secrets"); !d.OK || strings.Contains(log.String(), "secret.key") {
 		t.Errorf("with the same key: %+v, %s", d, log)
 	}
 	other, log := start("cd")
 	if !strings.Contains(log.String(), complaint) || !strings.Contains(log.String(), "secret.key") {
 		t.Errorf("it started silently: %s", log)
 	}
-	if d := part(other, "secrets"); d.OK || d.Detail != complaint || !strings.Contains(d.Hint, "secret.key") {
+	if d := GetHealth(other, "secrets"); d.OK || d.Detail != complaint || !strings.Contains(d.Hint, "secret.key") {
 		t.Errorf("the doctor says %+v", d)
 	}
-	if said := string(other.Do("POST", "/api/agents/a/calls", call{"tool": "look"}).Body); !strings.Contains(said,
+	if said := string(other.Do("POST", "/api/agents/a/calls", Call{"tool": "look"}).Body); !strings.Contains(said,
 		"KK cannot be read now") || !strings.Contains(said, "servers that share a database need the same secret.key") {
 		t.Errorf("the call says %s", said)
 	}

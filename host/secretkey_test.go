@@ -16,13 +16,13 @@ func TestSecretKey_IsPrivateAndAFile(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	key := filepath.Join(h.Dir(), "secret.key")
-	if p := part(h, "secrets"); !p.OK {
+	if p := GetHealth(h, "secrets"); !p.OK {
 		t.Errorf("%+v", p)
 	}
 	if err := os.Chmod(key, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if p := part(h, "secrets"); p.OK || !strings.Contains(p.Detail, "other users can read secret.key") ||
+	if p := GetHealth(h, "secrets"); p.OK || !strings.Contains(p.Detail, "other users can read secret.key") ||
 		!strings.Contains(p.Hint, "chmod 600") {
 		t.Errorf("%+v", p)
 	}

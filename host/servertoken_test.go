@@ -14,7 +14,7 @@ import (
 func TestI06_TheServersTokenIsAnOwners(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
-	dir, member := h.Dir(), as(h, "ann", "member")[1][len("Bearer "):]
+	dir, member := h.Dir(), NewTokenFor(h, "ann", "member")[1][len("Bearer "):]
 	h.Stop()
 	if err := os.WriteFile(filepath.Join(dir, "owner.token"), []byte(member), 0o600); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ func TestO02_ASessionsFileIsShownAsOne(t *testing.T) {
 	h.Agent("clerk")
 	write := func(path, content string) (status int, said string) {
 		r := h.Do("POST", "/api/agents/clerk/calls",
-			object{"tool": "write_file", "args": object{"path": path, "content": content}})
+			Object{"tool": "write_file", "args": Object{"path": path, "content": content}})
 		return r.Status, string(r.Body)
 	}
 	refused := func(path, content, why string) {
@@ -31,13 +31,13 @@ func TestO02_ASessionsFileIsShownAsOne(t *testing.T) {
 		}
 	}
 	refused("/n.txt", "a\x00b", "NUL")
-	if res := h.Call("clerk", "read_file", object{"path": "/a.txt"}); res.Content != "hello" {
+	if res := h.Call("clerk", "read_file", Object{"path": "/a.txt"}); res.Content != "hello" {
 		t.Errorf("%+v", res)
 	}
 	for path, want := range map[string]string{"/a.txt": "/a.txt is a file of 5 bytes",
 		"/a.txt/": "/a.txt is a file of 5 bytes", "/d": "/d/b.txt (5 bytes)", "/none": "/none is empty",
 		"/": "[DIR]  /d"} {
-		if res := h.Call("clerk", "list_files", object{"path": path}); !strings.Contains(res.Content, want) {
+		if res := h.Call("clerk", "list_files", Object{"path": path}); !strings.Contains(res.Content, want) {
 			t.Errorf("%s: %+v", path, res)
 		}
 	}

@@ -20,13 +20,13 @@ import (
 	"reeve/reevetest"
 )
 
-// two starts two servers on one PostgreSQL database.
-func two(t *testing.T, tools ...reeve.Tool) [2]*reevetest.Host {
+// StartTwoServers starts two servers on one PostgreSQL database.
+func StartTwoServers(t *testing.T, tools ...reeve.Tool) [2]*reevetest.Host {
 	t.Helper()
 	var out [2]*reevetest.Host
 	url := storetest.PostgresURL(t)
 	for i := range out {
-		cfg := quick(t)
+		cfg := FastConfig(t)
 		cfg.Database, cfg.SecretKey = url, strings.Repeat("ab", 32)
 		out[i] = reevetest.StartWith(t, cfg, tools...)
 	}
@@ -36,7 +36,7 @@ func two(t *testing.T, tools ...reeve.Tool) [2]*reevetest.Host {
 // Servers that share a database have a directory each: the one that came first keeps its own, with the address in it.
 func TestSharedDatabase_NeedsADirectoryEach(t *testing.T) {
 	t.Parallel()
-	cfg := quick(t)
+	cfg := FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	first := reevetest.Run(t, cfg)
 	address, err := os.ReadFile(filepath.Join(cfg.Dir, "server.json"))
@@ -63,7 +63,7 @@ func TestSharedDatabase_NeedsADirectoryEach(t *testing.T) {
 // waits for it and makes no second.
 func TestSharedDatabase_TwoFirstStartsAtOnce(t *testing.T) {
 	t.Parallel()
-	cfg := quick(t)
+	cfg := FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	h, err := host.New(t.Context(), cfg) // the schema is there now
 	if err != nil {
@@ -86,7 +86,7 @@ func TestSharedDatabase_TwoFirstStartsAtOnce(t *testing.T) {
 	}
 	started := make(chan error, 1)
 	go func() { _, err := h.Handler(t.Context()); started <- err }()
-	eventually(t, "it waits for the other", func() (waits bool) {
+	Eventually(t, "it waits for the other", func() (waits bool) {
 		err := tx.QueryRow(t.Context(),
 			"SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waits)
 		return err == nil && waits
@@ -102,15 +102,15 @@ func TestSharedDatabase_TwoFirstStartsAtOnce(t *testing.T) {
 // What holds for the calls of one server holds for those of two: the same call is made once, however it comes in.
 func TestG13_TwoServersMakeTheSameCallOnce(t *testing.T) {
 	t.Parallel()
-	var ran counter
-	servers := two(t, tool("keyed", reeve.Keyed, ran.handle), tool("put", reeve.Local, put(nil)))
+	var ran Counter
+	servers := StartTwoServers(t, Tool("keyed", reeve.Keyed, ran.Handle), Tool("put", reeve.Local, put(nil)))
 	a := servers[0].Agent("a", "keyed", "put")
 	for _, id := range []string{"keyed", "put"} {
 		var fresh atomic.Int64
 		var wg sync.WaitGroup
 		for i := range 16 {
 			wg.Go(func() {
-				res, p, status := do(servers[i%2], a.ID, call{"tool": id}, "Idempotency-Key", "k"+id)
+				res, p, status := TryCall(servers[i%2], a.ID, Call{"tool": id}, "Idempotency-Key", "k"+id)
 				if status != http.StatusOK && status != http.StatusAccepted {
 					t.Errorf("%d %+v", status, p)
 				}
@@ -124,8 +124,8 @@ func TestG13_TwoServersMakeTheSameCallOnce(t *testing.T) {
 			t.Errorf("%s: %d of them made it", id, fresh.Load())
 		}
 	}
-	if n := len(operations(servers[1])); ran.count() != 1 || n != 2 {
-		t.Errorf("%d ran, %d operations", ran.count(), n)
+	if n := len(ListOperations(servers[1])); ran.Count() != 1 || n != 2 {
+		t.Errorf("%d ran, %d operations", ran.Count(), n)
 	}
 }
 
@@ -133,10 +133,10 @@ func TestG13_TwoServersMakeTheSameCallOnce(t *testing.T) {
 func TestG14_TwoServersRunAnApprovedCallOnce(t *testing.T) {
 	t.Parallel()
 	var g guarded
-	servers := two(t, g.tool())
+	servers := StartTwoServers(t, g.tool())
 	a := servers[0].Agent("a", "guarded")
 	for round := range 3 {
-		g.ran.n.Store(0)
+		g.ran.N.Store(0)
 		res := servers[0].Call(a.ID, "guarded", map[string]any{"round": round})
 		var won atomic.Int64
 		var wg sync.WaitGroup
@@ -152,10 +152,10 @@ func TestG14_TwoServersRunAnApprovedCallOnce(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		settle(servers[1], res.OperationID)
-		if op := operation(servers[0], res.OperationID); won.Load() != 1 || g.ran.count() != 1 ||
+		finishOperation(servers[1], res.OperationID)
+		if op := GetOperation(servers[0], res.OperationID); won.Load() != 1 || g.ran.Count() != 1 ||
 			op.State != reeve.Committed {
-			t.Errorf("%d answers, %d ran, %+v", won.Load(), g.ran.count(), op)
+			t.Errorf("%d answers, %d ran, %+v", won.Load(), g.ran.Count(), op)
 		}
 	}
 }
@@ -164,11 +164,11 @@ func TestG14_TwoServersRunAnApprovedCallOnce(t *testing.T) {
 // the call once it is approved.
 func TestG14_AnApprovalHoldsOnAServerThatKnewLess(t *testing.T) {
 	t.Parallel()
-	var ran counter
-	servers := two(t, tool("keyed", reeve.Keyed, ran.handle), tool("late", reeve.Keyed, ran.handle))
+	var ran Counter
+	servers := StartTwoServers(t, Tool("keyed", reeve.Keyed, ran.Handle), Tool("late", reeve.Keyed, ran.Handle))
 	a := servers[0].Agent("a", "keyed")
 	servers[1].Call(a.ID, "keyed", nil) // fills what it remembers
-	ran.n.Store(0)
+	ran.N.Store(0)
 	servers[0].Want(http.StatusOK, nil, "PATCH", "/api/agents/a",
 		map[string]any{"policy": map[string]any{"tools": map[string]any{"keyed": "ask", "late": "ask"}}})
 	servers[0].Want(http.StatusCreated, nil, "POST", "/api/agents/a/tools", map[string]any{"tool_id": "late"})
@@ -176,8 +176,8 @@ func TestG14_AnApprovalHoldsOnAServerThatKnewLess(t *testing.T) {
 		res := servers[0].Call(a.ID, id, nil)
 		servers[1].Want(http.StatusOK, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision",
 			map[string]any{"decision": "approve"})
-		if op := settle(servers[1], res.OperationID); op.State != reeve.Committed || ran.count() != i+1 {
-			t.Errorf("%s: %d ran, %+v", id, ran.count(), op)
+		if op := finishOperation(servers[1], res.OperationID); op.State != reeve.Committed || ran.Count() != i+1 {
+			t.Errorf("%s: %d ran, %+v", id, ran.Count(), op)
 		}
 	}
 }
@@ -186,15 +186,16 @@ func TestG17_TwoServersNeverOverspend(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed, reeve.Local} {
 		t.Run(string(effect), func(t *testing.T) {
-			var ran counter
-			servers := two(t, spender("x", effect, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
+			var ran Counter
+			servers := StartTwoServers(t, spender("x", effect, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10},
+				&ran))
 			a := servers[0].Agent("a", "x")
-			budget(servers[0], "workspace", map[string]any{"limit": map[string]any{"micros": 55}})
+			SetBudget(servers[0], "workspace", map[string]any{"limit": map[string]any{"micros": 55}})
 			var ok atomic.Int64
 			var wg sync.WaitGroup
 			for i := range 16 {
 				wg.Go(func() {
-					switch _, p, status := do(servers[i%2], a.ID, call{"tool": "x"}); status {
+					switch _, p, status := TryCall(servers[i%2], a.ID, Call{"tool": "x"}); status {
 					case http.StatusOK:
 						ok.Add(1)
 					case http.StatusPaymentRequired:
@@ -204,7 +205,7 @@ func TestG17_TwoServersNeverOverspend(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if b := budgetOf(servers[1], "workspace"); ok.Load() != 5 || b.Used.Micros != 50 || !b.Reserved.IsZero() {
+			if b := GetBudget(servers[1], "workspace"); ok.Load() != 5 || b.Used.Micros != 50 || !b.Reserved.IsZero() {
 				t.Errorf("%d passed, %+v", ok.Load(), b)
 			}
 		})
@@ -214,35 +215,35 @@ func TestG17_TwoServersNeverOverspend(t *testing.T) {
 // A switch thrown on one server stops the other too, at once, although it has seen nothing of it.
 func TestG25_ASwitchOnOneServerStopsTheOther(t *testing.T) {
 	t.Parallel()
-	var ran counter
+	var ran Counter
 	started, release := make(chan struct{}), make(chan struct{})
-	slow := tool("slow", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+	slow := Tool("slow", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 		close(started)
 		<-release
 		return "seen", nil
 	})
-	servers := two(t, tool("keyed", reeve.Keyed, ran.handle), tool("local", reeve.Local, ran.handle), slow)
+	servers := StartTwoServers(t, Tool("keyed", reeve.Keyed, ran.Handle), Tool("local", reeve.Local, ran.Handle), slow)
 	a := servers[0].Agent("a", "keyed", "local", "slow")
 	for _, id := range []string{"keyed", "local"} {
 		servers[1].Call(a.ID, id, nil) // fills what it remembers
 	}
 	stop(servers[0], "a")
-	ran.n.Store(0)
+	ran.N.Store(0)
 	for _, id := range []string{"keyed", "local"} {
-		if _, p, status := do(servers[1], a.ID, call{"tool": id}); status != http.StatusLocked {
+		if _, p, status := TryCall(servers[1], a.ID, Call{"tool": id}); status != http.StatusLocked {
 			t.Errorf("%s: %d %+v", id, status, p)
 		}
 	}
 	resume(servers[1], "a")
 	for _, id := range []string{"keyed", "local"} {
-		if _, p, status := do(servers[0], a.ID, call{"tool": id}); status != http.StatusOK {
+		if _, p, status := TryCall(servers[0], a.ID, Call{"tool": id}); status != http.StatusOK {
 			t.Errorf("%s: %d %+v", id, status, p)
 		}
 	}
 	// A tool that is taken away while a read is under way: its answer is not given.
 	done := make(chan int)
 	go func() {
-		_, _, status := do(servers[1], a.ID, call{"tool": "slow"})
+		_, _, status := TryCall(servers[1], a.ID, Call{"tool": "slow"})
 		done <- status
 	}()
 	<-started
@@ -260,15 +261,15 @@ func TestG25_NothingApprovedBeginsAfterAStop(t *testing.T) {
 	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Local} {
 		t.Run(string(effect), func(t *testing.T) {
 			ctx := t.Context()
-			cfg := quick(t)
+			cfg := FastConfig(t)
 			cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
-			act := tool("act", effect, new(counter).handle)
+			act := Tool("act", effect, new(Counter).Handle)
 			act.Tier = reeve.Privileged
 			h := reevetest.StartWith(t, cfg, act)
 			a := h.Agent("a", "act")
-			budget(h, "workspace", object{"limit": object{"calls": 100}})
+			SetBudget(h, "workspace", Object{"limit": Object{"calls": 100}})
 			res := h.Call(a.ID, "act", nil)
-			decide(h, res.ApprovalID, "approve")
+			Decide(h, res.ApprovalID, "approve")
 			other, err := pgx.Connect(ctx, cfg.Database)
 			if err != nil {
 				t.Fatal(err)
@@ -283,7 +284,7 @@ func TestG25_NothingApprovedBeginsAfterAStop(t *testing.T) {
 			}
 			done := make(chan error, 1)
 			go func() { _, err := h.Step(ctx); done <- err }()
-			eventually(t, "it waits for the budget", func() (waits bool) {
+			Eventually(t, "it waits for the budget", func() (waits bool) {
 				err := tx.QueryRow(ctx, "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = "+
 					"current_database() AND wait_event_type = 'Lock'").Scan(&waits)
 				return err == nil && waits
@@ -295,11 +296,11 @@ func TestG25_NothingApprovedBeginsAfterAStop(t *testing.T) {
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
-			if op := operation(h, res.OperationID); op.State != reeve.Prepared {
+			if op := GetOperation(h, res.OperationID); op.State != reeve.Prepared {
 				t.Errorf("after the stop it is %s", op.State)
 			}
 			resume(h, "a")
-			if op := settle(h, res.OperationID); op.State != reeve.Committed {
+			if op := finishOperation(h, res.OperationID); op.State != reeve.Committed {
 				t.Errorf("resumed, it is %s", op.State)
 			}
 		})
@@ -309,8 +310,8 @@ func TestG25_NothingApprovedBeginsAfterAStop(t *testing.T) {
 // The owner's token of each server is valid in every workspace, whoever made it; other tokens stay where they are.
 func TestI06_EveryServersOwnerIsOwnerOfAll(t *testing.T) {
 	t.Parallel()
-	servers := two(t)
-	apart := as(servers[0], "bob", "owner") // valid in all there is now, and not in what comes
+	servers := StartTwoServers(t)
+	apart := NewTokenFor(servers[0], "bob", "owner") // valid in all there is now, and not in what comes
 	servers[0].Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "team"})
 	servers[1].Want(http.StatusOK, nil, "GET", "/api/agents", nil, "X-Workspace-Id", "team")
 	alike := func(more map[string]any) []string { // called as the servers' own are, and yet not one of them
@@ -371,7 +372,7 @@ func TestI06_AnOwnerGetsBackWhatIsMissing(t *testing.T) {
 	h := reevetest.Start(t)
 	dir := h.Dir()
 	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "team"})
-	less := strings.TrimPrefix(as(h, "less", "owner")[1], "Bearer ")
+	less := strings.TrimPrefix(NewTokenFor(h, "less", "owner")[1], "Bearer ")
 	h.Want(http.StatusForbidden, nil, "GET", "/api/agents", nil, "X-Workspace-Id", "team", "Authorization",
 		"Bearer "+less)
 	h.Stop()

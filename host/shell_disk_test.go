@@ -15,8 +15,8 @@ import (
 func free(h *reevetest.Host, name string, tools ...string) reeve.Agent {
 	h.T.Helper()
 	a := h.Agent(name, append([]string{"shell_exec"}, tools...)...)
-	policy := object{"tools": object{"shell_exec": "allow"}}
-	h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, object{"kind": "engineer", "policy": policy})
+	policy := Object{"tools": Object{"shell_exec": "allow"}}
+	h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, Object{"kind": "engineer", "policy": policy})
 	return a
 }
 
@@ -24,17 +24,18 @@ func free(h *reevetest.Host, name string, tools ...string) reeve.Agent {
 // is full none is run until something was deleted.
 func TestO06_AWorkspaceHasATotal(t *testing.T) {
 	t.Parallel()
-	cfg := quick(t)
+	cfg := FastConfig(t)
 	cfg.ShellDiskMB = 64
 	h := reevetest.StartWith(t, cfg)
 	free(h, "ops", "file_delete")
-	if reason := shellBroken(h); reason != "" {
+	if reason := ShellUnavailable(h); reason != "" {
 		t.Log("no confinement here: ", reason)
 		return
 	}
 	run := func(command string) (reeve.Result, api.Problem) {
 		t.Helper()
-		res, p, _ := do(h, "ops", call{"tool": "shell_exec", "args": object{"command": command, "timeout_ms": 60000}})
+		res, p, _ := TryCall(h, "ops",
+			Call{"tool": "shell_exec", "args": Object{"command": command, "timeout_ms": 60000}})
 		return res, p
 	}
 	if res, p := run("echo fine"); !strings.Contains(res.Content, "fine") {

@@ -10,8 +10,8 @@ import (
 	"reeve/reevetest"
 )
 
-// shellBroken gives why commands cannot be run on this machine, having checked that everybody is told so.
-func shellBroken(h *reevetest.Host) string {
+// ShellUnavailable gives why commands cannot be run on this machine, having checked that everybody is told so.
+func ShellUnavailable(h *reevetest.Host) string {
 	h.T.Helper()
 	var tool reeve.Tool
 	h.Want(200, &tool, "GET", "/api/tools/shell_exec", nil)
@@ -23,8 +23,8 @@ func shellBroken(h *reevetest.Host) string {
 		}
 	}
 	if tool.Broken != "" {
-		if _, p, _ := do(h, "ops",
-			call{"tool": "shell_exec", "args": map[string]any{"command": "true"}}); p.Code != reeve.Unsupported {
+		if _, p, _ := TryCall(h, "ops",
+			Call{"tool": "shell_exec", "args": map[string]any{"command": "true"}}); p.Code != reeve.Unsupported {
 			h.T.Errorf("%+v", p)
 		}
 	}
@@ -35,33 +35,33 @@ func shellBroken(h *reevetest.Host) string {
 // next one works.
 func TestG18_ACommandsTreeIsGone(t *testing.T) {
 	t.Parallel()
-	h := reevetest.StartWith(t, quick(t))
+	h := reevetest.StartWith(t, FastConfig(t))
 	a := h.Agent("ops", "shell_exec", "file_write")
-	if _, p, _ := do(h, "ops",
-		call{"tool": "shell_exec", "args": map[string]any{"command": "true"}}); p.Code != reeve.OutOfScope &&
+	if _, p, _ := TryCall(h, "ops",
+		Call{"tool": "shell_exec", "args": map[string]any{"command": "true"}}); p.Code != reeve.OutOfScope &&
 		p.Code != reeve.Unsupported {
 		t.Errorf("an assistant ran a command: %+v", p)
 	}
 	h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, map[string]any{"kind": "engineer"})
-	if reason := shellBroken(h); reason != "" {
+	if reason := ShellUnavailable(h); reason != "" {
 		t.Log("no confinement here: ", reason)
 		return
 	}
 	h.Call("ops", "file_write", map[string]any{"path": "/shared/in.txt", "content": "from the file tools"})
 	run := func(args map[string]any) string {
 		t.Helper()
-		do(h, "ops", call{"tool": "shell_exec", "args": args})
-		list := inbox(h).Approvals
+		TryCall(h, "ops", Call{"tool": "shell_exec", "args": args})
+		list := GetInbox(h).Approvals
 		if len(list) != 1 {
 			t.Fatalf("%d approvals wait", len(list))
 		}
-		decide(h, list[0].ID, "approve")
+		Decide(h, list[0].ID, "approve")
 		h.Settle(t.Context())
-		op := operation(h, list[0].OperationID)
+		op := GetOperation(h, list[0].OperationID)
 		if op.State != reeve.Committed {
 			t.Fatalf("%+v", op)
 		}
-		for _, pair := range pairs(h, thread(h, "ops", "")) {
+		for _, pair := range PairCalls(h, ListThread(h, "ops", "")) {
 			if pair[0].OperationID == op.ID {
 				return pair[1].Content
 			}

@@ -100,21 +100,21 @@ func TestI19_EveryModelCallAndToolCallIsASpan(t *testing.T) {
 	url, spans := collect(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
 	asked := 0
-	h := pricedProvider(t, host.Config{Dir: t.TempDir()}, func(w io.Writer, _ string) {
+	h := RunWithPricedProvider(t, host.Config{Dir: t.TempDir()}, func(w io.Writer, _ string) {
 		if asked++; asked == 1 {
-			toolCall(w, "look", `{"at":"the sea"}`)
+			WriteToolCall(w, "look", `{"at":"the sea"}`)
 		}
-		endAnswer(w, "done")
-	}, tool("look", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+		WriteLastChunk(w, "done")
+	}, Tool("look", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		inv.Spend(0, 250)
 		return "what was seen", nil
 	}))
 	h.Agent("bot", "look")
-	d := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
+	d := WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "begin").ID)
 	if d.State != reeve.RunCompleted || asked != 2 {
 		t.Fatalf("%d questions, %+v", asked, d.Turn)
 	}
-	h.Want(http.StatusCreated, nil, "POST", "/api/turns/"+d.ID+"/feedback", object{"score": 1, "comment": "well seen"})
+	h.Want(http.StatusCreated, nil, "POST", "/api/turns/"+d.ID+"/feedback", Object{"score": 1, "comment": "well seen"})
 	metrics := string(h.Do("GET", "/metrics", nil).Body)
 	for _, want := range []string{`reeve_tool_attempts_total{code="",tool="user_defined"} 1`,
 		`reeve_waiting{what="approvals"} 0`,
@@ -162,16 +162,16 @@ func TestI19_EveryModelCallAndToolCallIsASpan(t *testing.T) {
 // TestI19_FeedbackAttachesToATurn: what people think of a turn is read with it.
 func TestI19_FeedbackAttachesToATurn(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {when: begin, text: done}\n")
+	h := RunScripted(t, "- {when: begin, text: done}\n")
 	c := h.Talk("bot")
-	rated, other := over(h, speak(h, c.ID, "begin").ID), over(h, speak(h, c.ID, "begin").ID)
+	rated, other := WaitForTurn(h, StartTurn(h, c.ID, "begin").ID), WaitForTurn(h, StartTurn(h, c.ID, "begin").ID)
 	h.Want(http.StatusCreated, nil, "POST", "/api/turns/"+rated.ID+"/feedback",
-		object{"score": -1, "comment": "too short"})
-	if got := detail(h, rated.ID).Feedback; len(got) != 1 || got[0].Comment != "too short" ||
+		Object{"score": -1, "comment": "too short"})
+	if got := GetTurn(h, rated.ID).Feedback; len(got) != 1 || got[0].Comment != "too short" ||
 		got[0].TurnID != rated.ID {
 		t.Errorf("the turn has %+v", got)
 	}
-	if got := detail(h, other.ID).Feedback; len(got) != 0 {
+	if got := GetTurn(h, other.ID).Feedback; len(got) != 0 {
 		t.Errorf("another turn has %+v", got)
 	}
 }
@@ -194,17 +194,17 @@ func TestI19_SpansByTheConventions(t *testing.T) {
 	defer far.Close()
 	cfg := host.Config{Dir: t.TempDir()}
 	cfg.Models.Gemini, cfg.Models.Default = model.Endpoint{URL: far.URL, Key: "k"}, "gemini/gemini-3.5-flash"
-	strict := tool("strict", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "", nil })
+	strict := Tool("strict", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "", nil })
 	strict.Parameters = json.RawMessage(`{"type":"object","required":["a"]}`)
 	h := reevetest.Run(t, cfg, strict)
 	bot := h.Agent("bot", "strict").ID
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-		object{"name": "worse", "config": object{"model": "gemini/gemini-broken"}})
-	over(h, speak(h, h.Talk("bot").ID, "hi").ID)
-	over(h, speak(h, h.Talk("worse").ID, "hi").ID)
-	h.Call(bot, "strict", object{"a": 1})
-	h.Do("POST", "/api/agents/"+bot+"/calls", object{"tool": "strict", "args": object{"b": 2}})
-	h.Do("POST", "/api/agents/"+bot+"/calls", object{"tool": "nosuch", "args": object{}})
+		Object{"name": "worse", "config": Object{"model": "gemini/gemini-broken"}})
+	WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "hi").ID)
+	WaitForTurn(h, StartTurn(h, h.Talk("worse").ID, "hi").ID)
+	h.Call(bot, "strict", Object{"a": 1})
+	h.Do("POST", "/api/agents/"+bot+"/calls", Object{"tool": "strict", "args": Object{"b": 2}})
+	h.Do("POST", "/api/agents/"+bot+"/calls", Object{"tool": "nosuch", "args": Object{}})
 	h.Stop() // sends what is left
 	all := map[string][]span{}
 	for _, s := range spans() {

@@ -11,13 +11,13 @@ import (
 	"reeve/reevetest"
 )
 
-// as gives the headers of another user's token, made by the owner.
-func as(h *reevetest.Host, user, role string) []string {
+// NewTokenFor gives the headers of another user's token, made by the owner.
+func NewTokenFor(h *reevetest.Host, user, role string) []string {
 	h.T.Helper()
 	var made struct {
 		Token string `json:"token"`
 	}
-	h.Want(http.StatusCreated, &made, "POST", "/api/tokens", object{"name": user, "user": user, "role": role})
+	h.Want(http.StatusCreated, &made, "POST", "/api/tokens", Object{"name": user, "user": user, "role": role})
 	return []string{"Authorization", "Bearer " + made.Token}
 }
 
@@ -25,16 +25,16 @@ func as(h *reevetest.Host, user, role string) []string {
 func TestO11_AConversationIsItsParticipants(t *testing.T) {
 	t.Parallel()
 	var sent sync.Map
-	h := talker(t, farScript+
+	h := RunScripted(t, farScript+
 		"- {when: write, calls: [{name: write_file, args: {path: /diary.md, content: mine}}]}\n- {when: {tool: "+
 		"write_file}, text: 'Written.'}\n", far(&sent))
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", object{"tool_id": "write_file"})
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", object{"tool_id": "read_file"})
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", Object{"tool_id": "write_file"})
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", Object{"tool_id": "read_file"})
 	c := h.Talk("bot")
-	over(h, speak(h, c.ID, "write").ID)
-	turn := speak(h, c.ID, "begin")
+	WaitForTurn(h, StartTurn(h, c.ID, "write").ID)
+	turn := StartTurn(h, c.ID, "begin")
 	var op reeve.Operation
-	until(h, turn.ID, func(d api.TurnDetail) bool {
+	WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool {
 		var list struct {
 			Operations []reeve.Operation `json:"operations"`
 		}
@@ -47,7 +47,7 @@ func TestO11_AConversationIsItsParticipants(t *testing.T) {
 		return d.State == reeve.RunParked && op.ID != ""
 	})
 	for _, role := range []string{"member", "viewer"} {
-		bob := as(h, "bob-"+role, role)
+		bob := NewTokenFor(h, "bob-"+role, role)
 		for _, query := range []string{"session=" + c.ID, "run=" + turn.ID} {
 			var page api.MessageList
 			h.Want(http.StatusOK, &page, "GET", "/api/agents/bot/messages?"+query, nil, bob...)
@@ -60,32 +60,32 @@ func TestO11_AConversationIsItsParticipants(t *testing.T) {
 			t.Errorf("a response of another: %d %s", r.Status, r.Body)
 		}
 	}
-	bob := as(h, "bob", "member")
-	for name, body := range map[string]object{
-		"session": {"tool": "read_file", "args": object{"path": "/diary.md"}, "session": c.ID},
-		"run":     {"tool": "read_file", "args": object{"path": "/diary.md"}, "run": turn.ID},
+	bob := NewTokenFor(h, "bob", "member")
+	for name, body := range map[string]Object{
+		"session": {"tool": "read_file", "args": Object{"path": "/diary.md"}, "session": c.ID},
+		"run":     {"tool": "read_file", "args": Object{"path": "/diary.md"}, "run": turn.ID},
 	} {
 		if r := h.Do("POST", "/api/agents/bot/calls", body, bob...); r.Status != http.StatusNotFound {
 			t.Errorf("a call in another's %s: %d %s", name, r.Status, r.Body)
 		}
 	}
-	h.Want(http.StatusNotFound, nil, "POST", "/api/operations/"+op.ID+"/result", object{"content": "forged"}, bob...)
-	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/result", object{"content": "true"})
-	over(h, turn.ID)
+	h.Want(http.StatusNotFound, nil, "POST", "/api/operations/"+op.ID+"/result", Object{"content": "forged"}, bob...)
+	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/result", Object{"content": "true"})
+	WaitForTurn(h, turn.ID)
 }
 
 // Of two people whose parts are ended at the same moment one stays: a conversation is somebody's.
 func TestO11_AConversationKeepsAPerson(t *testing.T) {
 	t.Parallel()
-	engines(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
 		h.Agent("bot")
-		ann := as(h, "ann", "member")
-		as(h, "bob", "member")
+		ann := NewTokenFor(h, "ann", "member")
+		NewTokenFor(h, "bob", "member")
 		for range 20 {
 			var c reeve.Conversation
 			h.Want(http.StatusCreated, &c, "POST", "/api/conversations",
-				object{"agent": "bot", "participants": []string{"bob"}}, ann...)
+				Object{"agent": "bot", "participants": []string{"bob"}}, ann...)
 			replies := make([]reevetest.Reply, 2)
 			var all sync.WaitGroup
 			for i, name := range []string{"ann", "bob"} {
@@ -101,15 +101,15 @@ func TestO11_AConversationKeepsAPerson(t *testing.T) {
 
 func TestW12_ALostRightEndsAConnection(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {when: hello, text: hi}\n")
+	h := RunScripted(t, "- {when: hello, text: hi}\n")
 	var made struct {
 		Token string `json:"token"`
 		ID    string `json:"id"`
 	}
-	h.Want(http.StatusCreated, &made, "POST", "/api/tokens", object{"name": "bob", "user": "bob", "role": "member"})
+	h.Want(http.StatusCreated, &made, "POST", "/api/tokens", Object{"name": "bob", "user": "bob", "role": "member"})
 	c := h.Talk("bot")
 	h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants",
-		object{"kind": "user", "id": "bob"})
+		Object{"kind": "user", "id": "bob"})
 	s, _ := h.Dial(h.URL+"/conversations/"+c.ID, "Authorization", "Bearer "+made.Token, "X-Workspace-Id", "default")
 	if f := s.Next(); f.Type != reeve.FrameConnected {
 		t.Fatalf("%+v", f)
@@ -122,12 +122,12 @@ func TestW12_ALostRightEndsAConnection(t *testing.T) {
 
 func TestL01_ADestroyedAgentEndsItsTurns(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
+	h := RunScripted(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
 	s.Say("slow")
 	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"lifecycle": "destroyed"})
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", Object{"lifecycle": "destroyed"})
 	end := s.Done(1)
 	if end.State != reeve.RunCancelled {
 		t.Errorf("%+v", end)
@@ -141,31 +141,31 @@ func TestL01_ADestroyedAgentEndsItsTurns(t *testing.T) {
 
 func TestG23_TheKillSwitchStopsATurnInMidStream(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
+	h := RunScripted(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
 	s.Say("slow")
 	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
-	h.Want(http.StatusNoContent, nil, "POST", "/api/stop", object{})
+	h.Want(http.StatusNoContent, nil, "POST", "/api/stop", Object{})
 	if end := s.Done(1); end.State != reeve.RunCancelled || end.Code != reeve.Stopped {
 		t.Errorf("%+v", end)
 	}
-	if d := turns(h, c.ID)[0]; d.Spent.Tokens == 0 && d.Moves != 0 {
+	if d := ListTurns(h, c.ID)[0]; d.Spent.Tokens == 0 && d.Moves != 0 {
 		t.Errorf("%+v", d)
 	}
 }
 
 func TestW20_NothingIsDoneBeyondTheLimit(t *testing.T) {
 	t.Parallel()
-	var n counter
-	h := talkerIn(t, t.TempDir(), "- {when: {system: LOOP}, calls: [{name: effect, args: {}}]}\n",
-		tool("effect", reeve.Keyed, n.handle))
+	var n Counter
+	h := RunScriptedIn(t, t.TempDir(), "- {when: {system: LOOP}, calls: [{name: effect, args: {}}]}\n",
+		Tool("effect", reeve.Keyed, n.Handle))
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-		object{"name": "bot", "config": object{"instructions": "LOOP", "max_moves": 2}})
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", object{"tool_id": "effect"})
-	d := over(h, speak(h, h.Talk("bot").ID, "go").ID)
-	if d.Code != reeve.StepLimit || n.count() != 2 {
-		t.Errorf("%d effects, %+v", n.count(), d.Turn)
+		Object{"name": "bot", "config": Object{"instructions": "LOOP", "max_moves": 2}})
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", Object{"tool_id": "effect"})
+	d := WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "go").ID)
+	if d.Code != reeve.StepLimit || n.Count() != 2 {
+		t.Errorf("%d effects, %+v", n.Count(), d.Turn)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestW12_AnAnswerBegunAgainAfterARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	script := "- {when: slow, text: 'w01 w02 w03 w04 w05 w06 w07 w08 w09 w10', pace: 60ms}\n"
-	h := talkerIn(t, dir, script)
+	h := RunScriptedIn(t, dir, script)
 	h.Agent("bot")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
@@ -183,7 +183,7 @@ func TestW12_AnAnswerBegunAgainAfterARestart(t *testing.T) {
 		last = s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 	}
 	h.Stop()
-	h = talkerIn(t, dir, script)
+	h = RunScriptedIn(t, dir, script)
 	s = h.Connect(c.ID, last.Seq)
 	s.Done(1)
 	text, discarded, seq := "", false, last.Seq
@@ -208,9 +208,9 @@ func TestW12_AnAnswerBegunAgainAfterARestart(t *testing.T) {
 
 func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
+	h := RunScripted(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/workspace",
-		object{"on_exceed": "end", "limit": object{"tokens": 1_000_000}})
+		Object{"on_exceed": "end", "limit": Object{"tokens": 1_000_000}})
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
 	s.Say("slow")
@@ -218,7 +218,7 @@ func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
 	h.Want(http.StatusOK, nil, "POST", "/api/turns/"+token.TurnID+"/cancel", nil)
 	s.Done(1)
 	h.Stop() // which waits for what is under way
-	h = talkerIn(t, h.Config.Dir, "- {text: x}\n")
+	h = RunScriptedIn(t, h.Config.Dir, "- {text: x}\n")
 	var list struct {
 		Budgets []reeve.Budget `json:"budgets"`
 	}
@@ -226,7 +226,7 @@ func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
 	if len(list.Budgets) != 1 || list.Budgets[0].Used.Tokens == 0 {
 		t.Errorf("%+v", list.Budgets)
 	}
-	if spent := detail(h, token.TurnID).Spent; spent.Tokens != list.Budgets[0].Used.Tokens {
+	if spent := GetTurn(h, token.TurnID).Spent; spent.Tokens != list.Budgets[0].Used.Tokens {
 		t.Errorf("the turn spent %+v, of %+v", spent, list.Budgets)
 	}
 }
@@ -234,15 +234,15 @@ func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
 // A budget that is set while an agent talks, and calls nothing, holds from its next turn on.
 func TestG17_ABudgetThatIsSetMeanwhile(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {text: x}\n")
+	h := RunScripted(t, "- {text: x}\n")
 	s := h.Connect(h.Talk("bot").ID, -1)
 	s.Say("one")
 	s.Done(1)
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:bot",
-		object{"on_exceed": "end", "limit": object{"tokens": 1}})
+		Object{"on_exceed": "end", "limit": Object{"tokens": 1}})
 	s.Say("two")
-	eventually(t, "its end", func() bool { return len(runsOf(h, "state=failed")) == 1 })
-	if failed := runsOf(h, "state=failed")[0]; failed.Code != reeve.BudgetExceeded || failed.Input != "two" {
+	Eventually(t, "its end", func() bool { return len(ListRuns(h, "state=failed")) == 1 })
+	if failed := ListRuns(h, "state=failed")[0]; failed.Code != reeve.BudgetExceeded || failed.Input != "two" {
 		t.Errorf("%+v", failed)
 	}
 }
@@ -250,9 +250,9 @@ func TestG17_ABudgetThatIsSetMeanwhile(t *testing.T) {
 func TestW23_ArgumentsThatAreNotJSON(t *testing.T) {
 	t.Parallel()
 	h := responder(t)
-	said := object{"role": "assistant", "content": nil,
-		"tool_calls": []object{{"id": "c1", "type": "function", "function": object{"name": "f", "arguments": "{"}}}}
+	said := Object{"role": "assistant", "content": nil,
+		"tool_calls": []Object{{"id": "c1", "type": "function", "function": Object{"name": "f", "arguments": "{"}}}}
 	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions",
-		object{"model": "mock", "messages": []object{{"role": "user", "content": "hi"}, said,
+		Object{"model": "mock", "messages": []Object{{"role": "user", "content": "hi"}, said,
 			{"role": "tool", "tool_call_id": "c1", "content": "no"}, {"role": "user", "content": "hi"}}})
 }

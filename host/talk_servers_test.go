@@ -19,9 +19,9 @@ import (
 // committed something: it is as far behind as a server can be.
 func talkers(t *testing.T, script string) (first, behind *reevetest.Host) {
 	t.Helper()
-	url, file := storetest.PostgresURL(t), scriptFile(t, script)
+	url, file := storetest.PostgresURL(t), WriteScript(t, script)
 	config := func() host.Config {
-		cfg := quick(t)
+		cfg := FastConfig(t)
 		cfg.Database, cfg.SecretKey = url, strings.Repeat("ab", 32)
 		cfg.Models.Default, cfg.Models.Script = "rehearsal", file
 		return cfg
@@ -112,7 +112,7 @@ func TestW12_AServerThatIsBehindGivesWhatIsThere(t *testing.T) {
 // client can name it.
 func TestW12_APlaceBeyondTheEndIsRefused(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {when: hello, text: 'one two three'}\n")
+	h := RunScripted(t, "- {when: hello, text: 'one two three'}\n")
 	c := h.Talk("bot")
 	last := turnAt(h, c.ID)
 	at := "/api/conversations/" + c.ID

@@ -21,24 +21,24 @@ import (
 	"reeve/reevetest"
 )
 
-// speak begins a turn over REST.
-func speak(h *reevetest.Host, conversation, text string) (turn reeve.Turn) {
+// StartTurn begins a turn over REST.
+func StartTurn(h *reevetest.Host, conversation, text string) (turn reeve.Turn) {
 	h.T.Helper()
-	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+conversation+"/turns", object{"content": text})
+	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+conversation+"/turns", Object{"content": text})
 	return turn
 }
 
-// over waits until a turn has ended.
-func over(h *reevetest.Host, turn string) api.TurnDetail {
+// WaitForTurn waits until a turn has ended.
+func WaitForTurn(h *reevetest.Host, turn string) api.TurnDetail {
 	h.T.Helper()
-	return until(h, turn, func(d api.TurnDetail) bool { return d.State.Final() })
+	return WaitForTurnWhere(h, turn, func(d api.TurnDetail) bool { return d.State.Final() })
 }
 
-// until waits until a turn is as it should be.
-func until(h *reevetest.Host, turn string, is func(api.TurnDetail) bool) api.TurnDetail {
+// WaitForTurnWhere waits until a turn is as it should be.
+func WaitForTurnWhere(h *reevetest.Host, turn string, is func(api.TurnDetail) bool) api.TurnDetail {
 	h.T.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; {
-		d := detail(h, turn)
+		d := GetTurn(h, turn)
 		if is(d) {
 			return d
 		}
@@ -49,9 +49,9 @@ func until(h *reevetest.Host, turn string, is func(api.TurnDetail) bool) api.Tur
 	}
 }
 
-// rules checks what must hold of every recorded turn (W22): it has ended, every call has one result, answers come in
-// order.
-func rules(t *testing.T, h *reevetest.Host, d api.TurnDetail) {
+// CheckTurn checks what must hold of every recorded turn (W22): it has ended, every call has one result, answers come
+// in order.
+func CheckTurn(t *testing.T, h *reevetest.Host, d api.TurnDetail) {
 	t.Helper()
 	if !d.State.Final() || d.FinishedAt == nil {
 		t.Errorf("turn %s is %s", d.ID, d.State)
@@ -100,7 +100,7 @@ func rules(t *testing.T, h *reevetest.Host, d api.TurnDetail) {
 
 func TestW08_ARetryTellsClientsToDiscard(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {when: {said: hello, every: 2}, text: 'one two three four', fail: {cut: true, after: 2}}\n- "+
+	h := RunScripted(t, "- {when: {said: hello, every: 2}, text: 'one two three four', fail: {cut: true, after: 2}}\n- "+
 		"{when: hello, text: 'five six'}\n")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
@@ -110,26 +110,26 @@ func TestW08_ARetryTellsClientsToDiscard(t *testing.T) {
 	for _, f := range s.Seen {
 		discarded = discarded || f.Type == reeve.FrameToken && f.Discard
 	}
-	d := detail(h, end.TurnID)
+	d := GetTurn(h, end.TurnID)
 	if !discarded || d.State != reeve.RunCompleted || d.Output != "five six" || d.Moves != 1 {
 		t.Errorf("discarded %v, %+v", discarded, d.Turn)
 	}
-	rules(t, h, d)
+	CheckTurn(t, h, d)
 }
 
 func TestW08_AModelThatStaysDownFailsTheTurnOnly(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {when: down, fail: {status: 500, message: broken}}\n- {when: nonsense, fail: {nonsense: "+
+	h := RunScripted(t, "- {when: down, fail: {status: 500, message: broken}}\n- {when: nonsense, fail: {nonsense: "+
 		"true}}\n- {when: hello, text: 'I am here.'}\n")
 	c := h.Talk("bot")
 	for text, code := range map[string]reeve.Code{"down": reeve.Unavailable, "nonsense": reeve.ModelFailed} {
-		d := over(h, speak(h, c.ID, text).ID)
+		d := WaitForTurn(h, StartTurn(h, c.ID, text).ID)
 		if d.State != reeve.RunFailed || d.Code != code {
 			t.Errorf("%s: %+v", text, d.Turn)
 		}
-		rules(t, h, d)
+		CheckTurn(t, h, d)
 	}
-	if d := over(h, speak(h, c.ID, "hello").ID); d.State != reeve.RunCompleted || d.Output != "I am here." {
+	if d := WaitForTurn(h, StartTurn(h, c.ID, "hello").ID); d.State != reeve.RunCompleted || d.Output != "I am here." {
 		t.Errorf("the conversation goes on: %+v", d.Turn)
 	}
 }
@@ -138,23 +138,24 @@ func TestW10_AHungToolTimesOutAndTheModelIsTold(t *testing.T) {
 	t.Parallel()
 	end := make(chan struct{})
 	defer close(end)
-	hang := tool("hang", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+	hang := Tool("hang", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 		<-end
 		return "too late", nil
 	})
 	hang.TimeoutMS = 50
-	h := talker(t, "- {when: begin, calls: [{name: hang, args: {}}]}\n- {when: {result: TIMEOUT}, text: 'It hangs.'}\n",
+	h := RunScripted(t, "- {when: begin, calls: [{name: hang, args: {}}]}\n- {when: {result: TIMEOUT}, text: 'It "+
+		"hangs.'}\n",
 		hang)
-	d := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
+	d := WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "begin").ID)
 	if d.State != reeve.RunCompleted || d.Output != "It hangs." || d.Issues.ToolFailures != 1 {
 		t.Errorf("%+v", d.Turn)
 	}
-	rules(t, h, d)
+	CheckTurn(t, h, d)
 }
 
 // far is an asynchronous tool whose outcome is delivered from outside.
 func far(sent *sync.Map) reeve.Tool {
-	t := tool("far", reeve.Keyed, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+	t := Tool("far", reeve.Keyed, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		n, _ := sent.LoadOrStore(inv.Operation, new(int))
 		*n.(*int)++
 		return nil, reeve.Errorf(reeve.InProgress, "it will come")
@@ -170,12 +171,12 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 	t.Parallel()
 	var sent sync.Map
 	dir := t.TempDir()
-	h := talkerIn(t, dir, farScript, far(&sent))
+	h := RunScriptedIn(t, dir, farScript, far(&sent))
 	h.Agent("bot", "far")
 	c := h.Talk("bot")
-	turn := speak(h, c.ID, "begin")
+	turn := StartTurn(h, c.ID, "begin")
 	var op reeve.Operation
-	until(h, turn.ID, func(d api.TurnDetail) bool {
+	WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool {
 		var list struct {
 			Operations []reeve.Operation `json:"operations"`
 		}
@@ -186,14 +187,14 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 		return d.State == reeve.RunParked && op.ID != ""
 	})
 	h.Stop()
-	h = talkerIn(t, dir, farScript, far(&sent))
+	h = RunScriptedIn(t, dir, farScript, far(&sent))
 	// which of the two it is nobody can tell
-	for _, none := range []object{{}, {"error": ""}, {"error": nil}, {"content": nil}, {"content": "42", "error": "no"},
+	for _, none := range []Object{{}, {"error": ""}, {"error": nil}, {"content": nil}, {"content": "42", "error": "no"},
 		{"content": nil, "error": "no"}} {
 		h.Want(http.StatusBadRequest, nil, "POST", "/api/operations/"+op.ID+"/result", none)
 	}
-	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/result", object{"content": "42"})
-	d := over(h, turn.ID)
+	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/result", Object{"content": "42"})
+	d := WaitForTurn(h, turn.ID)
 	if d.State != reeve.RunCompleted || d.Output != "It is done." || d.Moves != 3 {
 		t.Errorf("%+v", d.Turn)
 	}
@@ -203,29 +204,29 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 		}
 		return true
 	})
-	rules(t, h, d)
+	CheckTurn(t, h, d)
 	// a second time
-	h.Want(http.StatusConflict, nil, "POST", "/api/operations/"+op.ID+"/result", object{"content": "43"})
-	if again := detail(h, turn.ID); len(again.Messages) != len(d.Messages) {
+	h.Want(http.StatusConflict, nil, "POST", "/api/operations/"+op.ID+"/result", Object{"content": "43"})
+	if again := GetTurn(h, turn.ID); len(again.Messages) != len(d.Messages) {
 		t.Error("a second result changed the turn")
 	}
 }
 
 func TestI08_TheToolsOfATurn(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {when: begin, calls: [{name: one, args: {}}, {name: two, args: {}}]}\n- {when: {tool: two}, "+
+	h := RunScripted(t, "- {when: begin, calls: [{name: one, args: {}}, {name: two, args: {}}]}\n- {when: {tool: two}, "+
 		"text: done}\n",
-		tool("one", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "1", nil }),
-		tool("two", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "2", nil }))
+		Tool("one", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "1", nil }),
+		Tool("two", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "2", nil }))
 	c := h.Talk("bot")
 	var turn reeve.Turn
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
-		object{"content": "begin", "tools": []string{"two"}})
-	d := over(h, turn.ID)
+		Object{"content": "begin", "tools": []string{"two"}})
+	d := WaitForTurn(h, turn.ID)
 	if d.Issues.ToolFailures != 1 {
 		t.Errorf("with the tool two alone: %+v", d.Turn)
 	}
-	if d := over(h, speak(h, c.ID, "begin").ID); d.Issues.ToolFailures != 0 {
+	if d := WaitForTurn(h, StartTurn(h, c.ID, "begin").ID); d.Issues.ToolFailures != 0 {
 		t.Errorf("with the agent's own: %+v", d.Turn)
 	}
 }
@@ -233,12 +234,12 @@ func TestI08_TheToolsOfATurn(t *testing.T) {
 // What people call a model is no name of a series: each would be kept for ever, and shown to whoever looks.
 func TestI19_ModelsThatNobodyKnowsAreCountedTogether(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {when: begin, text: done}\n")
+	h := RunScripted(t, "- {when: begin, text: done}\n")
 	for _, model := range []string{"rehearsal/made-up", "made-up"} {
 		var turn reeve.Turn
 		h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+h.Talk("bot").
-			ID+"/turns", object{"content": "begin", "model": model})
-		over(h, turn.ID)
+			ID+"/turns", Object{"content": "begin", "model": model})
+		WaitForTurn(h, turn.ID)
 	}
 	metrics := string(h.Do("GET", "/metrics", nil).Body)
 	if strings.Contains(metrics, "made-up") ||
@@ -251,7 +252,7 @@ func TestI19_ModelsThatNobodyKnowsAreCountedTogether(t *testing.T) {
 // An operation of which a person has said what becomes of it waits for nobody.
 func TestI19_WhatWaitsForAPerson(t *testing.T) {
 	t.Parallel()
-	h := reevetest.Start(t, tool("send", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
+	h := reevetest.Start(t, Tool("send", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
 		return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
 	}))
 	res := h.Call(h.Agent("a", "send").ID, "send", nil)
@@ -262,7 +263,7 @@ func TestI19_WhatWaitsForAPerson(t *testing.T) {
 		}
 		if n == "1" {
 			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/resolve",
-				object{"resolution": "skip"})
+				Object{"resolution": "skip"})
 		}
 	}
 }
@@ -270,14 +271,14 @@ func TestI19_WhatWaitsForAPerson(t *testing.T) {
 func TestW04_ParallelTurnsWhileOneWaits(t *testing.T) {
 	t.Parallel()
 	var sent sync.Map
-	h := talker(t, farScript+"- {when: weather, text: 'It rains.'}\n", far(&sent))
+	h := RunScripted(t, farScript+"- {when: weather, text: 'It rains.'}\n", far(&sent))
 	c := h.Talk("bot")
-	first := speak(h, c.ID, "begin")
-	until(h, first.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
-	if d := over(h, speak(h, c.ID, "the weather?").ID); d.Output != "It rains." {
+	first := StartTurn(h, c.ID, "begin")
+	WaitForTurnWhere(h, first.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
+	if d := WaitForTurn(h, StartTurn(h, c.ID, "the weather?").ID); d.Output != "It rains." {
 		t.Errorf("%+v", d.Turn)
 	}
-	if d := detail(h, first.ID); d.State != reeve.RunParked {
+	if d := GetTurn(h, first.ID); d.State != reeve.RunParked {
 		t.Errorf("the first turn is %+v", d.Turn)
 	}
 }
@@ -288,14 +289,14 @@ func responder(t *testing.T) *reevetest.Host {
 	cfg := host.Config{Dir: t.TempDir()}
 	cfg.Models.Default, cfg.Models.Script = "rehearsal", "../model/testdata/clients.yaml"
 	h := reevetest.Run(t, cfg,
-		tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil }))
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents", object{"name": "mock", "config": object{"model": "mock"}})
+		Tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil }))
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents", Object{"name": "mock", "config": Object{"model": "mock"}})
 	return h
 }
 
 // weather is a tool that the client offers.
-var weather = object{"type": "function", "function": object{"name": "get_weather",
-	"parameters": object{"type": "object", "properties": object{"city": object{"type": "string"}}}}}
+var weather = Object{"type": "function", "function": Object{"name": "get_weather",
+	"parameters": Object{"type": "object", "properties": Object{"city": Object{"type": "string"}}}}}
 
 func TestW23_ChatCompletions(t *testing.T) {
 	t.Parallel()
@@ -322,44 +323,44 @@ func TestW23_ChatCompletions(t *testing.T) {
 			Total      int `json:"total_tokens"`
 		}
 	}
-	ask := func(body object) (c completion) {
+	ask := func(body Object) (c completion) {
 		t.Helper()
 		body["model"] = "mock"
 		h.Want(http.StatusOK, &c, "POST", "/v1/chat/completions", body, "X-Workspace-Id", "")
 		return c
 	}
-	user := func(text string) object { return object{"role": "user", "content": text} }
-	plain := ask(object{"messages": []object{user("hi")}})
+	user := func(text string) Object { return Object{"role": "user", "content": text} }
+	plain := ask(Object{"messages": []Object{user("hi")}})
 	if c := plain.Choices[0]; c.Message.Content != "Hello, how can I help you today?" || c.Finish != "stop" ||
 		plain.Usage.Total != plain.Usage.Prompt+plain.Usage.Completion {
 		t.Errorf("%+v", plain)
 	}
-	called := ask(object{"messages": []object{user("weather in two cities?")}, "tools": []object{weather}})
+	called := ask(Object{"messages": []Object{user("weather in two cities?")}, "tools": []Object{weather}})
 	calls := called.Choices[0].Message.ToolCalls
 	if called.Choices[0].Finish != "tool_calls" || len(calls) != 2 ||
 		calls[1].Function.Arguments != `{"city":"Rome"}` || calls[0].ID == calls[1].ID {
 		t.Fatalf("%+v", called)
 	}
-	said := object{"role": "assistant",
-		"tool_calls": []object{{"id": calls[0].ID, "type": "function", "function": object{"name": "get_weather",
+	said := Object{"role": "assistant",
+		"tool_calls": []Object{{"id": calls[0].ID, "type": "function", "function": Object{"name": "get_weather",
 			"arguments": `{"city":"Paris"}`}}}}
-	answered := ask(object{"messages": []object{user("weather in Paris?"), said,
-		{"role": "tool", "tool_call_id": calls[0].ID, "content": "21"}}, "tools": []object{weather}})
+	answered := ask(Object{"messages": []Object{user("weather in Paris?"), said,
+		{"role": "tool", "tool_call_id": calls[0].ID, "content": "21"}}, "tools": []Object{weather}})
 	if got := answered.Choices[0].Message.Content; got != "It is 21 degrees there." {
 		t.Errorf("with the result the answer is %q", got)
 	}
-	stream := string(h.Do("POST", "/v1/chat/completions", object{"model": "mock", "messages": []object{user("hi")},
+	stream := string(h.Do("POST", "/v1/chat/completions", Object{"model": "mock", "messages": []Object{user("hi")},
 		"stream": true}, "X-Workspace-Id", "").Body)
 	if !strings.HasSuffix(stream, "data: [DONE]\n\n") || strings.Count(stream, `"content"`) < 4 {
 		t.Errorf("streamed %s", stream)
 	}
-	for name, body := range map[string]object{
-		"no messages":             {"messages": []object{}},
-		"an unknown role":         {"messages": []object{{"role": "wizard", "content": "x"}}},
-		"a result without a call": {"messages": []object{{"role": "tool", "tool_call_id": "x", "content": "21"}}},
-		"two answers":             {"messages": []object{user("hi")}, "n": 2},
-		"a picture that is no URL": {"messages": []object{{"role": "user",
-			"content": []object{{"type": "image_url", "image_url": object{"url": "ftp://x"}}}}}},
+	for name, body := range map[string]Object{
+		"no messages":             {"messages": []Object{}},
+		"an unknown role":         {"messages": []Object{{"role": "wizard", "content": "x"}}},
+		"a result without a call": {"messages": []Object{{"role": "tool", "tool_call_id": "x", "content": "21"}}},
+		"two answers":             {"messages": []Object{user("hi")}, "n": 2},
+		"a picture that is no URL": {"messages": []Object{{"role": "user",
+			"content": []Object{{"type": "image_url", "image_url": Object{"url": "ftp://x"}}}}}},
 	} {
 		body["model"] = "mock"
 		if r := h.Do("POST", "/v1/chat/completions", body); r.Status != http.StatusBadRequest ||
@@ -368,7 +369,7 @@ func TestW23_ChatCompletions(t *testing.T) {
 		}
 	}
 	if r := h.Do("POST", "/v1/chat/completions",
-		object{"model": "bad", "messages": []object{user("hi")}}); r.Status != http.StatusNotFound ||
+		Object{"model": "bad", "messages": []Object{user("hi")}}); r.Status != http.StatusNotFound ||
 		!strings.Contains(string(r.Body), "model_not_found") {
 		t.Errorf("an unknown model: status %d, %s", r.Status, r.Body)
 	}
@@ -377,7 +378,7 @@ func TestW23_ChatCompletions(t *testing.T) {
 		t.Errorf("a wrong key: status %d, %s", r.Status, r.Body)
 	}
 	// which the owner's token is of, too
-	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", object{"id": "acme"})
+	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", Object{"id": "acme"})
 	if r := h.Do("GET", "/v1/models", nil, "X-Workspace-Id", ""); r.Status != http.StatusBadRequest ||
 		!strings.Contains(string(r.Body), "OpenAI-Project") {
 		t.Errorf("one of two workspaces: status %d, %s", r.Status, r.Body)
@@ -404,7 +405,7 @@ func TestW23_Responses(t *testing.T) {
 		}
 	}
 	var first, second, again response
-	h.Want(http.StatusOK, &first, "POST", "/v1/responses", object{"model": "mock", "input": "hi"})
+	h.Want(http.StatusOK, &first, "POST", "/v1/responses", Object{"model": "mock", "input": "hi"})
 	if first.Status != "completed" || len(first.Output) != 1 ||
 		first.Output[0].Content[0].Text != "Hello, how can I help you today?" || first.Usage.Total == 0 {
 		t.Fatalf("%+v", first)
@@ -413,10 +414,10 @@ func TestW23_Responses(t *testing.T) {
 	if again.Output[0].Content[0].Text != first.Output[0].Content[0].Text {
 		t.Errorf("%+v", again)
 	}
-	tool := object{"type": "function", "name": "get_weather", "parameters": object{"type": "object"}}
+	tool := Object{"type": "function", "name": "get_weather", "parameters": Object{"type": "object"}}
 	h.Want(http.StatusOK, &second, "POST", "/v1/responses",
-		object{"model": "mock", "input": []object{{"role": "user", "content": "weather in Paris?"}},
-			"tools": []object{tool}, "previous_response_id": first.ID})
+		Object{"model": "mock", "input": []Object{{"role": "user", "content": "weather in Paris?"}},
+			"tools": []Object{tool}, "previous_response_id": first.ID})
 	if len(second.Output) != 1 || second.Output[0].Type != "function_call" ||
 		second.Output[0].Arguments != `{"city":"Paris"}` {
 		t.Errorf("%+v", second)
@@ -426,7 +427,7 @@ func TestW23_Responses(t *testing.T) {
 	if len(c.Conversations) != 1 || c.Conversations[0].Turns != 2 {
 		t.Errorf("a response that goes on from another is in the same conversation: %+v", c)
 	}
-	stream := string(h.Do("POST", "/v1/responses", object{"model": "mock", "input": "hi", "stream": true}).Body)
+	stream := string(h.Do("POST", "/v1/responses", Object{"model": "mock", "input": "hi", "stream": true}).Body)
 	at := 0
 	for _, want := range []string{"response.created", "response.output_item.added", "response.output_text.delta",
 		"response.output_text.done", "response.output_item.done", "response.completed"} {
@@ -436,10 +437,10 @@ func TestW23_Responses(t *testing.T) {
 		}
 		at += i
 	}
-	h.Want(http.StatusBadRequest, nil, "POST", "/v1/responses", object{"model": "mock", "input": "hi",
+	h.Want(http.StatusBadRequest, nil, "POST", "/v1/responses", Object{"model": "mock", "input": "hi",
 		"previous_response_id": "resp_nosuch"})
-	for _, nothing := range []any{"", nil, []object{}} {
-		h.Want(http.StatusBadRequest, nil, "POST", "/v1/responses", object{"model": "mock", "input": nothing})
+	for _, nothing := range []any{"", nil, []Object{}} {
+		h.Want(http.StatusBadRequest, nil, "POST", "/v1/responses", Object{"model": "mock", "input": nothing})
 	}
 }
 
@@ -451,8 +452,8 @@ func TestW23_ARefusedRequestLeavesNoConversation(t *testing.T) {
 		t.Helper()
 		for _, r := range []reevetest.Reply{
 			h.Do("POST", "/v1/chat/completions",
-				object{"model": "mock", "messages": []object{{"role": "user", "content": "hi"}}}),
-			h.Do("POST", "/v1/responses", object{"model": "mock", "input": "hi"}),
+				Object{"model": "mock", "messages": []Object{{"role": "user", "content": "hi"}}}),
+			h.Do("POST", "/v1/responses", Object{"model": "mock", "input": "hi"}),
 		} {
 			if r.Status < 400 {
 				t.Errorf("%s: %d %s", why, r.Status, r.Body)
@@ -463,10 +464,10 @@ func TestW23_ARefusedRequestLeavesNoConversation(t *testing.T) {
 			t.Errorf("%s: it left %+v", why, c.Conversations)
 		}
 	}
-	h.Want(http.StatusNoContent, nil, "POST", "/api/stop", object{})
+	h.Want(http.StatusNoContent, nil, "POST", "/api/stop", Object{})
 	refused("everything is stopped")
-	h.Want(http.StatusNoContent, nil, "POST", "/api/resume", object{})
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/mock", object{"mode": "autonomous"})
+	h.Want(http.StatusNoContent, nil, "POST", "/api/resume", Object{})
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/mock", Object{"mode": "autonomous"})
 	refused("the agent wakes for nobody")
 }
 
@@ -482,7 +483,7 @@ func TestW23_AResponseOfALongTurn(t *testing.T) {
 		}
 	}
 	var first, again response
-	h.Want(http.StatusOK, &first, "POST", "/v1/responses", object{"model": "mock", "input": "hi"})
+	h.Want(http.StatusOK, &first, "POST", "/v1/responses", Object{"model": "mock", "input": "hi"})
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(h.Dir(), "reeve.db")+"?_pragma=busy_timeout(5000)")
 	if err != nil {
 		t.Fatal(err)
@@ -513,18 +514,18 @@ func TestW07_MappingComesAfterValidation(t *testing.T) {
 		fmt.Fprint(w, `"ok"`)
 	}))
 	defer far.Close()
-	file := scriptFile(t, "- {when: begin, calls: [{name: order, args: {n: 2, note: secret, extra: x}}]}\n- {when: "+
+	file := WriteScript(t, "- {when: begin, calls: [{name: order, args: {n: 2, note: secret, extra: x}}]}\n- {when: "+
 		"{tool: order}, text: done}\n")
 	cfg := host.Config{Dir: t.TempDir(), HTTPAllow: []string{"127.0.0.1"}}
 	cfg.Models.Default, cfg.Models.Script = "rehearsal", file
 	h := reevetest.Run(t, cfg)
-	h.Want(http.StatusCreated, nil, "POST", "/api/tools", object{"id": "order", "description": "Order something.",
+	h.Want(http.StatusCreated, nil, "POST", "/api/tools", Object{"id": "order", "description": "Order something.",
 		"effect": "keyed", "tier": "side_effecting",
-		"parameters": object{"type": "object", "properties": object{"n": object{"type": "integer"},
-			"note": object{"type": "string"}, "extra": object{"type": "string"}}},
-		"spec": object{"method": "POST", "url": far.URL, "body": object{"amount": "n"}}})
+		"parameters": Object{"type": "object", "properties": Object{"n": Object{"type": "integer"},
+			"note": Object{"type": "string"}, "extra": Object{"type": "string"}}},
+		"spec": Object{"method": "POST", "url": far.URL, "body": Object{"amount": "n"}}})
 	h.Agent("bot", "order")
-	d := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
+	d := WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "begin").ID)
 	if d.State != reeve.RunCompleted || d.Issues.ToolFailures != 0 {
 		t.Fatalf("%+v", d.Turn)
 	}
@@ -575,16 +576,16 @@ func TestW22_WhatHoldsOfEveryTurn(t *testing.T) {
 	t.Parallel()
 	s := &watcher{seen: map[string][]string{}}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: s, Assemble: s, Extract: s},
-		tool("good", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil }),
-		tool("bad", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+		Tool("good", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil }),
+		Tool("bad", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 			return nil, reeve.Errorf(reeve.ToolFailed, "no")
 		}))
 	h.Agent("bot", "good", "bad")
 	c := h.Talk("bot")
 	for text, want := range map[string]string{"good": "assemble ask ask extract", "bad": "assemble ask ask extract",
 		"nosuch": "assemble ask ask extract", "fail": "assemble ask"} {
-		d := over(h, speak(h, c.ID, text).ID)
-		rules(t, h, d)
+		d := WaitForTurn(h, StartTurn(h, c.ID, text).ID)
+		CheckTurn(t, h, d)
 		s.mu.Lock()
 		if got := strings.Join(s.seen[d.ID], " "); got != want {
 			t.Errorf("%s: %s; want %s", text, got, want)
@@ -596,19 +597,19 @@ func TestW22_WhatHoldsOfEveryTurn(t *testing.T) {
 // TestW06_ATurnThatNamesNoTool: tools of a turn that do not exist are refused, each by its place, and nothing is said.
 func TestW06_ATurnThatNamesNoTool(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {text: hi}\n")
+	h := RunScripted(t, "- {text: hi}\n")
 	c := h.Talk("bot")
 	var p api.Problem
 	r := h.Do("POST", "/api/conversations/"+c.ID+"/turns",
-		object{"content": "hello", "tools": []string{"read_file", "raed_file"}})
+		Object{"content": "hello", "tools": []string{"read_file", "raed_file"}})
 	if r.Decode(t, &p); r.Status/100 != 4 || p.Code != reeve.Validation || len(p.Errors) != 1 ||
 		p.Errors[0].Path != "/tools/1" {
 		t.Errorf("%d %+v", r.Status, p)
 	}
-	if n := len(turns(h, c.ID)); n != 0 {
+	if n := len(ListTurns(h, c.ID)); n != 0 {
 		t.Errorf("%d turns", n)
 	}
-	if d := over(h, speakWith(h, c.ID, object{"content": "hello", "tools": []string{"read_file"}}).
+	if d := WaitForTurn(h, StartTurnWith(h, c.ID, Object{"content": "hello", "tools": []string{"read_file"}}).
 		ID); d.State != reeve.RunCompleted {
 		t.Errorf("%+v", d.Turn)
 	}
@@ -618,24 +619,24 @@ func TestW06_ATurnThatNamesNoTool(t *testing.T) {
 // long after the turn was parked.
 func TestW12_AnUnknownOutcomeIsTold(t *testing.T) {
 	t.Parallel()
-	lost := tool("lost", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+	lost := Tool("lost", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 		return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
 	})
 	cfg := host.Config{Dir: t.TempDir(), RetryFirst: host.Duration(50 * time.Millisecond), RetryTries: 3}
 	cfg.Models.Default, cfg.Models.Script = "rehearsal",
-		scriptFile(t, "- {when: go, calls: [{name: lost, args: {}}]}\n- {when: {tool: lost}, text: 'So be it.'}\n")
+		WriteScript(t, "- {when: go, calls: [{name: lost, args: {}}]}\n- {when: {tool: lost}, text: 'So be it.'}\n")
 	h := reevetest.Run(t, cfg, lost)
 	h.Agent("bot", "lost")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
-	turn := speak(h, c.ID, "go")
+	turn := StartTurn(h, c.ID, "go")
 	f := s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameApproval })
 	if f.TurnID != turn.ID || f.Code != reeve.UnknownOutcome || f.OperationID == "" || f.Tool != "lost" ||
 		f.ToolCallID == "" {
 		t.Fatalf("%+v", f)
 	}
-	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+f.OperationID+"/resolve", object{"resolution": "happened"})
-	if d := over(h, turn.ID); d.Output != "So be it." {
+	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+f.OperationID+"/resolve", Object{"resolution": "happened"})
+	if d := WaitForTurn(h, turn.ID); d.Output != "So be it." {
 		t.Errorf("%+v", d.Turn)
 	}
 	n := 0
@@ -649,7 +650,7 @@ func TestW12_AnUnknownOutcomeIsTold(t *testing.T) {
 	}
 }
 
-func speakWith(h *reevetest.Host, conversation string, body object) (turn reeve.Turn) {
+func StartTurnWith(h *reevetest.Host, conversation string, body Object) (turn reeve.Turn) {
 	h.T.Helper()
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+conversation+"/turns", body)
 	return turn
@@ -658,14 +659,14 @@ func speakWith(h *reevetest.Host, conversation string, body object) (turn reeve.
 // TestW21_WhatWasSaidBeforeTheCancel: the person has read it, so it is in the history, and the next turn knows of it.
 func TestW21_WhatWasSaidBeforeTheCancel(t *testing.T) {
 	t.Parallel()
-	heard := &eavesdropper{Model: script(t,
+	heard := &RecordingModel{Model: ScriptedModel(t,
 		"answers:\n- {when: {said: tell}, text: 'Once upon a time there was a reeve who', fail: {hang: true, after: "+
 			"4}}\n- {when: {said: /./}, text: fine}\n")}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard})
 	h.Agent("bot")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, 0)
-	turn := speak(h, c.ID, "tell")
+	turn := StartTurn(h, c.ID, "tell")
 	said := ""
 	for said != "Once upon a time " {
 		if f := s.Next(); f.Type == reeve.FrameToken {
@@ -673,12 +674,13 @@ func TestW21_WhatWasSaidBeforeTheCancel(t *testing.T) {
 		}
 	}
 	h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
-	d := until(h, turn.ID, func(d api.TurnDetail) bool { return len(d.Messages) > 1 })
+	d := WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool { return len(d.Messages) > 1 })
 	if m := d.Messages[1]; d.State != reeve.RunCancelled || m.Kind != reeve.Thought || m.Content != "Once upon a time" {
 		t.Errorf("%+v", d)
 	}
-	over(h, speak(h, c.ID, "go on").ID)
-	if got := heard.last(""); got != "user: tell | assistant: Once upon a time\n[This turn was cancelled.] | user: "+
+	WaitForTurn(h, StartTurn(h, c.ID, "go on").ID)
+	if got := heard.LastPrompt(
+		""); got != "user: tell | assistant: Once upon a time\n[This turn was cancelled.] | user: "+
 		"go on" {
 		t.Errorf("the model was told %s", got)
 	}
@@ -687,17 +689,17 @@ func TestW21_WhatWasSaidBeforeTheCancel(t *testing.T) {
 // TestW12_ParticipantsAreUsers: a name that nobody in the workspace has is refused, where it stands.
 func TestW12_ParticipantsAreUsers(t *testing.T) {
 	t.Parallel()
-	h := talker(t, "- {when: hi, text: hello}\n")
-	as(h, "bob", "member")
+	h := RunScripted(t, "- {when: hi, text: hello}\n")
+	NewTokenFor(h, "bob", "member")
 	var c reeve.Conversation
 	h.Want(http.StatusCreated, &c, "POST", "/api/conversations",
-		object{"agent": "bot", "participants": []string{"bob"}})
-	r := h.Do("POST", "/api/conversations", object{"agent": "bot", "participants": []string{"bob", "bobb"}})
+		Object{"agent": "bot", "participants": []string{"bob"}})
+	r := h.Do("POST", "/api/conversations", Object{"agent": "bot", "participants": []string{"bob", "bobb"}})
 	if r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), "/participants/1") {
 		t.Errorf("%d %s", r.Status, r.Body)
 	}
 	if r := h.Do("POST", "/api/conversations/"+c.ID+"/participants",
-		object{"kind": "user", "id": "bobb"}); r.Status != http.StatusBadRequest ||
+		Object{"kind": "user", "id": "bobb"}); r.Status != http.StatusBadRequest ||
 		!strings.Contains(string(r.Body), "is unknown") {
 		t.Errorf("%d %s", r.Status, r.Body)
 	}

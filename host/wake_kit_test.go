@@ -19,20 +19,20 @@ import (
 	"reeve/reevetest"
 )
 
-type object = map[string]any
+type Object = map[string]any
 
-// bubble is a Reeve inside a bubble of testing/synctest: its API is called without a network, and time is whatever the
-// test says it is. It begins at midnight UTC on Saturday, 1 January 2000.
-type bubble struct {
+// BubbleHost is a Reeve inside a bubble of testing/synctest: its API is called without a network, and time is whatever
+// the test says it is. It begins at midnight UTC on Saturday, 1 January 2000.
+type BubbleHost struct {
 	*host.Host
-	t     *testing.T
-	api   http.Handler
-	token string
-	cfg   host.Config
-	ended bool
+	t      *testing.T
+	api    http.Handler
+	token  string
+	Config host.Config
+	ended  bool
 }
 
-func inBubble(t *testing.T, cfg host.Config, tools ...reeve.Tool) *bubble {
+func NewBubbleHost(t *testing.T, cfg host.Config, tools ...reeve.Tool) *BubbleHost {
 	t.Helper()
 	if cfg.Dir == "" {
 		cfg.Dir = t.TempDir()
@@ -41,12 +41,12 @@ func inBubble(t *testing.T, cfg host.Config, tools ...reeve.Tool) *bubble {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cfg.Rate, cfg.Burst = 1e6, 1e6
-	b := &bubble{t: t, cfg: cfg}
+	b := &BubbleHost{t: t, Config: cfg}
 	var err error
 	if b.Host, err = host.New(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(b.end)
+	t.Cleanup(b.Stop)
 	for _, x := range tools {
 		if err := b.AddTool(x); err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func inBubble(t *testing.T, cfg host.Config, tools ...reeve.Tool) *bubble {
 	return b
 }
 
-func (b *bubble) end() {
+func (b *BubbleHost) Stop() {
 	if !b.ended {
 		b.ended = true
 		if err := b.Close(); err != nil {
@@ -72,17 +72,17 @@ func (b *bubble) end() {
 	}
 }
 
-// again closes it and opens it anew on the same directory.
-func (b *bubble) again(tools ...reeve.Tool) *bubble {
-	b.end()
-	return inBubble(b.t, b.cfg, tools...)
+// Reopen closes it and opens it anew on the same directory.
+func (b *BubbleHost) Reopen(tools ...reeve.Tool) *BubbleHost {
+	b.Stop()
+	return NewBubbleHost(b.t, b.Config, tools...)
 }
 
-func (b *bubble) want(status int, v any, method, path string, body any, headers ...string) {
+func (b *BubbleHost) Want(status int, v any, method, path string, body any, headers ...string) {
 	b.t.Helper()
 	var r io.Reader
 	if body != nil {
-		r = strings.NewReader(string(mustJSON(body)))
+		r = strings.NewReader(string(MustJSON(body)))
 	}
 	req := httptest.NewRequestWithContext(b.t.Context(), method, "http://127.0.0.1"+path, r)
 	req.Header.Set("Authorization", "Bearer "+b.token)
@@ -105,58 +105,58 @@ func (b *bubble) want(status int, v any, method, path string, body any, headers 
 	}
 }
 
-// plan is a rehearsal for an agent's config.
-func plan(output string, steps ...object) object {
-	return object{"rehearsal": object{"steps": steps, "output": output}}
+// RehearsalConfig is a rehearsal for an agent's config.
+func RehearsalConfig(output string, steps ...Object) Object {
+	return Object{"rehearsal": Object{"steps": steps, "output": output}}
 }
 
-// write is a step that writes a file.
-func write(path, content string) object {
-	return object{"tool": "write_file", "args": object{"path": path, "content": content}}
+// WriteFileStep is a step that writes a file.
+func WriteFileStep(path, content string) Object {
+	return Object{"tool": "write_file", "args": Object{"path": path, "content": content}}
 }
 
-func (b *bubble) agent(name string, more object) (a reeve.Agent) {
+func (b *BubbleHost) NewAgent(name string, more Object) (a reeve.Agent) {
 	b.t.Helper()
-	body := object{"name": name, "config": plan("done")}
+	body := Object{"name": name, "config": RehearsalConfig("done")}
 	for k, v := range more {
 		body[k] = v
 	}
-	b.want(201, &a, "POST", "/api/agents", body)
+	b.Want(201, &a, "POST", "/api/agents", body)
 	return a
 }
 
-func (b *bubble) schedule(agent string, more object) (s api.Schedule) {
+func (b *BubbleHost) NewSchedule(agent string, more Object) (s api.Schedule) {
 	b.t.Helper()
-	body := object{"agent": agent, "name": "it", "goal": "do it"}
+	body := Object{"agent": agent, "name": "it", "goal": "do it"}
 	for k, v := range more {
 		body[k] = v
 	}
-	b.want(201, &s, "POST", "/api/schedules", body)
+	b.Want(201, &s, "POST", "/api/schedules", body)
 	return s
 }
 
-func (b *bubble) getSchedule(id string) (s api.Schedule) {
+func (b *BubbleHost) GetSchedule(id string) (s api.Schedule) {
 	b.t.Helper()
-	b.want(200, &s, "GET", "/api/schedules/"+id, nil)
+	b.Want(200, &s, "GET", "/api/schedules/"+id, nil)
 	return s
 }
 
-func (b *bubble) runs(query string) []reeve.Run {
+func (b *BubbleHost) ListRuns(query string) []reeve.Run {
 	b.t.Helper()
 	var list api.RunList
-	b.want(200, &list, "GET", "/api/runs?limit=500&"+query, nil)
+	b.Want(200, &list, "GET", "/api/runs?limit=500&"+query, nil)
 	return list.Runs
 }
 
-func (b *bubble) notifications() []reeve.Notification {
+func (b *BubbleHost) ListNotifications() []reeve.Notification {
 	b.t.Helper()
 	var list api.NotificationList
-	b.want(200, &list, "GET", "/api/notifications?limit=500", nil)
+	b.Want(200, &list, "GET", "/api/notifications?limit=500", nil)
 	return list.Notifications
 }
 
-// settle does all there is to do now.
-func (b *bubble) settle() {
+// StepAll does all there is to do now.
+func (b *BubbleHost) StepAll() {
 	b.t.Helper()
 	for {
 		n, err := b.Step(b.t.Context())
@@ -169,17 +169,17 @@ func (b *bubble) settle() {
 	}
 }
 
-// pass lets time pass, and does what is due every so often.
-func (b *bubble) pass(d, every time.Duration) {
+// AdvanceBy lets time pass, and does what is due every so often.
+func (b *BubbleHost) AdvanceBy(d, every time.Duration) {
 	b.t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		time.Sleep(min(every, time.Until(end)))
-		b.settle()
+		b.StepAll()
 	}
 }
 
-// to passes time until an instant, as pass does.
-func (b *bubble) to(at string, every time.Duration) {
+// AdvanceTo passes time until an instant, as pass does.
+func (b *BubbleHost) AdvanceTo(at string, every time.Duration) {
 	b.t.Helper()
 	when, err := time.Parse("2006-01-02 15:04", at)
 	if err != nil {
@@ -187,16 +187,16 @@ func (b *bubble) to(at string, every time.Duration) {
 	}
 	if every == 0 {
 		time.Sleep(time.Until(when))
-		b.settle()
+		b.StepAll()
 		return
 	}
-	b.pass(time.Until(when), every)
+	b.AdvanceBy(time.Until(when), every)
 }
 
-// call makes a call for a user, as a program does.
-func (b *bubble) call(user, agent, tool string, args any) reeve.Result {
+// CallAs makes a call for a user, as a program does.
+func (b *BubbleHost) CallAs(user, agent, tool string, args any) reeve.Result {
 	b.t.Helper()
-	res, err := b.Call(b.t.Context(), reeve.Call{Workspace: "default", Agent: agent, Tool: tool, Args: mustJSON(args),
+	res, err := b.Call(b.t.Context(), reeve.Call{Workspace: "default", Agent: agent, Tool: tool, Args: MustJSON(args),
 		User: user})
 	if err != nil {
 		return reeve.Result{IsError: true, Code: reeve.CodeOf(err), Message: reeve.AsError(err).
@@ -205,8 +205,8 @@ func (b *bubble) call(user, agent, tool string, args any) reeve.Result {
 	return res
 }
 
-// live is a Reeve whose loops run, in real time.
-func live(t testing.TB, h *reevetest.Host) {
+// StepInBackground is a Reeve whose loops run, in real time.
+func StepInBackground(t testing.TB, h *reevetest.Host) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -226,47 +226,47 @@ func live(t testing.TB, h *reevetest.Host) {
 	t.Cleanup(func() { cancel(); <-done })
 }
 
-// watch lets an agent watch a token.
-func watch(h *reevetest.Host, agent, class, name, predicate string) (s reeve.Subscription) {
+// Subscribe lets an agent watch a token.
+func Subscribe(h *reevetest.Host, agent, class, name, predicate string) (s reeve.Subscription) {
 	h.T.Helper()
-	h.Want(201, &s, "POST", "/api/agents/"+agent+"/subscriptions", object{"class": class, "name": name,
+	h.Want(201, &s, "POST", "/api/agents/"+agent+"/subscriptions", Object{"class": class, "name": name,
 		"predicate": predicate})
 	return s
 }
 
-func runsOf(h *reevetest.Host, query string) []reeve.Run {
+func ListRuns(h *reevetest.Host, query string) []reeve.Run {
 	h.T.Helper()
 	var list api.RunList
 	h.Want(200, &list, "GET", "/api/runs?limit=500&"+query, nil)
 	return list.Runs
 }
 
-func wakesOf(h *reevetest.Host, agent string) []reeve.Wake {
+func ListWakes(h *reevetest.Host, agent string) []reeve.Wake {
 	h.T.Helper()
 	var list api.WakeList
 	h.Want(200, &list, "GET", "/api/agents/"+agent+"/wakes", nil)
 	return list.Wakes
 }
 
-// rehearse sets what an agent does when it runs.
-func rehearse(h *reevetest.Host, agent, output string, steps ...object) {
+// SetRehearsal sets what an agent does when it runs.
+func SetRehearsal(h *reevetest.Host, agent, output string, steps ...Object) {
 	h.T.Helper()
-	h.Want(200, nil, "PATCH", "/api/agents/"+agent, object{"config": plan(output, steps...)})
+	h.Want(200, nil, "PATCH", "/api/agents/"+agent, Object{"config": RehearsalConfig(output, steps...)})
 }
 
-// quiet waits until nothing is queued and every run has ended or waits for a person.
-func quiet(h *reevetest.Host) {
+// WaitUntilIdle waits until nothing is queued and every run has ended or waits for a person.
+func WaitUntilIdle(h *reevetest.Host) {
 	h.T.Helper()
-	eventually(h.T, "everything to come to an end", func() bool {
+	Eventually(h.T, "everything to come to an end", func() bool {
 		h.Settle(h.T.Context())
-		for _, r := range runsOf(h, "state=running") {
+		for _, r := range ListRuns(h, "state=running") {
 			_ = r
 			return false
 		}
 		var agents api.AgentList
 		h.Want(200, &agents, "GET", "/api/agents?limit=500", nil)
 		for _, a := range agents.Agents {
-			for _, w := range wakesOf(h, a.ID) {
+			for _, w := range ListWakes(h, a.ID) {
 				if w.State == reeve.WakeQueued {
 					return false
 				}

@@ -20,7 +20,7 @@ func TestL17_NothingOfAUsersOwnOnNobodysBehalf(t *testing.T) {
 	h.Want(201, &home, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Home"})
 	var task reeve.Task
 	h.Want(201, &task, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: home.ID, Title: "Paint"})
-	own := map[string]object{
+	own := map[string]Object{
 		"start_task_timer": {"task_id": task.ID},
 		"stop_task_timer":  {},
 		"create_retrospective_time_entry": {"task_id": task.ID, "started_at": "2026-02-17T09:00:00Z",
@@ -28,25 +28,25 @@ func TestL17_NothingOfAUsersOwnOnNobodysBehalf(t *testing.T) {
 		"list_time_entries":       {},
 		"get_or_create_day_plan":  {"plan_date": "2026-03-02"},
 		"pin_day_plan_tasks":      {"plan_date": "2026-03-02", "task_ids": []string{task.ID}},
-		"create_or_update_rating": {"target_kind": "task", "target_id": task.ID, "scores": object{"focus": 3}},
+		"create_or_update_rating": {"target_kind": "task", "target_id": task.ID, "scores": Object{"focus": 3}},
 		"get_ratings_summary":     {},
 	}
 	agents := map[string]reeve.Agent{}
-	wake := func(name, tool string, args object) {
+	wake := func(name, tool string, args Object) {
 		a := h.Agent(name, tool)
-		h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, object{"categories": []string{home.ID}})
-		rehearse(h, a.ID, "done", object{"tool": tool, "args": args, "must": true})
-		h.Want(201, nil, "POST", "/api/agents/"+a.ID+"/subscriptions", object{"class": "id", "name": task.ID})
+		h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, Object{"categories": []string{home.ID}})
+		SetRehearsal(h, a.ID, "done", Object{"tool": tool, "args": args, "must": true})
+		h.Want(201, nil, "POST", "/api/agents/"+a.ID+"/subscriptions", Object{"class": "id", "name": task.ID})
 		agents[tool] = a
 	}
 	for tool, args := range own {
 		wake(strings.ReplaceAll(tool, "_", "-"), tool, args)
 	}
-	wake("clerk", "create_task", object{"category_id": home.ID, "title": "Clean the brushes"})
-	h.Want(200, nil, "PATCH", "/api/journal/tasks/"+task.ID, object{"title": "Paint it"})
-	quiet(h)
+	wake("clerk", "create_task", Object{"category_id": home.ID, "title": "Clean the brushes"})
+	h.Want(200, nil, "PATCH", "/api/journal/tasks/"+task.ID, Object{"title": "Paint it"})
+	WaitUntilIdle(h)
 	for tool, a := range agents {
-		runs := runsOf(h, "agent="+a.ID)
+		runs := ListRuns(h, "agent="+a.ID)
 		if len(runs) != 1 || runs[0].UserID != "" {
 			t.Fatalf("%s: %+v", tool, runs)
 		}

@@ -14,34 +14,34 @@ import (
 // not go by.
 func TestO13_TheSameTimeInOtherWordsBeginsNothingAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := inBubble(t, host.Config{})
-		a := b.agent("aide", nil)
-		b.attach("aide", scheduleTools...)
+		b := NewBubbleHost(t, host.Config{})
+		a := b.NewAgent("aide", nil)
+		b.AttachTools("aide", scheduleTools...)
 		for _, k := range []struct {
 			kind, value, zone string
-			same, other       []object
+			same, other       []Object
 		}{
-			{"interval", "30d", "UTC", []object{{"timezone": "Europe/Berlin"}, {"cadence_value": "720h"},
+			{"interval", "30d", "UTC", []Object{{"timezone": "Europe/Berlin"}, {"cadence_value": "720h"},
 				{"cadence_value": "P30D", "timezone": "Asia/Tokyo"}, {"cadence_value": " 30d"}},
-				[]object{{"cadence_value": "31d"}, {"cadence_type": "cron", "cadence_value": "0 7 * * *"}}},
-			{"interval", "1h", "UTC", []object{{"cadence_value": "60m"}, {"cadence_value": "PT1H"},
-				{"cadence_value": " 1h"}}, []object{{"cadence_value": "61m"}}},
-			{"once", "2000-02-01T07:00:00Z", "UTC", []object{{"timezone": "Europe/Berlin"},
+				[]Object{{"cadence_value": "31d"}, {"cadence_type": "cron", "cadence_value": "0 7 * * *"}}},
+			{"interval", "1h", "UTC", []Object{{"cadence_value": "60m"}, {"cadence_value": "PT1H"},
+				{"cadence_value": " 1h"}}, []Object{{"cadence_value": "61m"}}},
+			{"once", "2000-02-01T07:00:00Z", "UTC", []Object{{"timezone": "Europe/Berlin"},
 				{"cadence_value": "2000-02-01T08:00:00+01:00"}, {"cadence_value": "2000-02-01T08:00",
 					"timezone": "Europe/Berlin"}},
-				[]object{{"timezone": "America/New_York"}, {"cadence_value": "2000-02-02T07:00:00Z"}}},
-			{"cron", "0 7 * * *", "UTC", []object{{"cadence_value": " 0  7 * *  *"}},
-				[]object{{"timezone": "Europe/Berlin"}, {"cadence_value": "0 9 * * *"}}},
+				[]Object{{"timezone": "America/New_York"}, {"cadence_value": "2000-02-02T07:00:00Z"}}},
+			{"cron", "0 7 * * *", "UTC", []Object{{"cadence_value": " 0  7 * *  *"}},
+				[]Object{{"timezone": "Europe/Berlin"}, {"cadence_value": "0 9 * * *"}}},
 		} {
-			s := b.schedule("aide", object{"cadence_type": k.kind, "cadence_value": k.value, "timezone": k.zone})
+			s := b.NewSchedule("aide", Object{"cadence_type": k.kind, "cadence_value": k.value, "timezone": k.zone})
 			first := *s.NextAt
-			change := func(q object) (is api.Schedule) {
+			change := func(q Object) (is api.Schedule) {
 				t.Helper()
 				time.Sleep(time.Minute)
 				if q["cadence_value"] != nil && q["cadence_type"] == nil {
 					q["cadence_type"] = k.kind
 				}
-				b.want(200, &is, "PATCH", "/api/schedules/"+s.ID, q)
+				b.Want(200, &is, "PATCH", "/api/schedules/"+s.ID, q)
 				if zone := q["timezone"]; zone != nil && is.Zone != zone {
 					t.Errorf("%s %s: the zone stays %s", k.kind, k.value, is.Zone)
 				}
@@ -52,7 +52,7 @@ func TestO13_TheSameTimeInOtherWordsBeginsNothingAnew(t *testing.T) {
 					t.Errorf("%s %s, then %v: %s became %s", k.kind, k.value, q, first, is.NextAt)
 				}
 			}
-			b.want(400, nil, "PATCH", "/api/schedules/"+s.ID, object{"timezone": "Mars/Olympus"})
+			b.Want(400, nil, "PATCH", "/api/schedules/"+s.ID, Object{"timezone": "Mars/Olympus"})
 			for _, q := range k.other {
 				if is := change(q); is.NextAt.Equal(first) {
 					t.Errorf("%s %s, then %v: it still fires at %s", k.kind, k.value, q, first)
@@ -60,10 +60,10 @@ func TestO13_TheSameTimeInOtherWordsBeginsNothingAnew(t *testing.T) {
 			}
 		}
 		// So it is with the tool.
-		s := b.schedule("aide", object{"cadence_type": "interval", "cadence_value": "30d"})
+		s := b.NewSchedule("aide", Object{"cadence_type": "interval", "cadence_value": "30d"})
 		time.Sleep(time.Minute)
-		if res := b.call(s.UserID, a.ID, "schedule_edit",
-			object{"schedule_id": s.ID, "timezone": "Europe/Berlin"}); res.IsError || !b.getSchedule(s.ID).
+		if res := b.CallAs(s.UserID, a.ID, "schedule_edit",
+			Object{"schedule_id": s.ID, "timezone": "Europe/Berlin"}); res.IsError || !b.GetSchedule(s.ID).
 			NextAt.Equal(*s.NextAt) {
 			t.Errorf("%+v", res)
 		}
@@ -73,28 +73,28 @@ func TestO13_TheSameTimeInOtherWordsBeginsNothingAnew(t *testing.T) {
 // One that failed too often, or is paused or over, stays so when its time is said again, and not when it gets another.
 func TestO13_TheSameTimeRevivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := inBubble(t, host.Config{})
-		b.agent("broken", object{"config": object{"rehearsal": object{"steps": []object{{"fail": "it is broken"}}}}})
-		change := func(id string, q object) (is api.Schedule) {
+		b := NewBubbleHost(t, host.Config{})
+		b.NewAgent("broken", Object{"config": Object{"rehearsal": Object{"steps": []Object{{"fail": "it is broken"}}}}})
+		change := func(id string, q Object) (is api.Schedule) {
 			t.Helper()
-			b.want(200, &is, "PATCH", "/api/schedules/"+id, q)
+			b.Want(200, &is, "PATCH", "/api/schedules/"+id, q)
 			return is
 		}
-		failing := b.schedule("broken", object{"cadence_type": "interval", "cadence_value": "1h"})
-		once := b.schedule("broken", object{"cadence_type": "once", "cadence_value": "2000-01-01T01:00:00Z"})
-		paused := b.schedule("broken", object{"cadence_type": "interval", "cadence_value": "1h"})
-		change(paused.ID, object{"status": "paused"})
-		b.pass(6*time.Hour, time.Hour)
+		failing := b.NewSchedule("broken", Object{"cadence_type": "interval", "cadence_value": "1h"})
+		once := b.NewSchedule("broken", Object{"cadence_type": "once", "cadence_value": "2000-01-01T01:00:00Z"})
+		paused := b.NewSchedule("broken", Object{"cadence_type": "interval", "cadence_value": "1h"})
+		change(paused.ID, Object{"status": "paused"})
+		b.AdvanceBy(6*time.Hour, time.Hour)
 		for _, k := range []struct {
 			id    string
 			state reeve.TimerState
-			same  []object
+			same  []Object
 		}{
-			{failing.ID, reeve.TimerDisabled, []object{{"cadence_type": "interval", "cadence_value": "1h"},
+			{failing.ID, reeve.TimerDisabled, []Object{{"cadence_type": "interval", "cadence_value": "1h"},
 				{"cadence_type": "interval", "cadence_value": "PT1H"}, {"timezone": "UTC"}}},
-			{once.ID, reeve.TimerCompleted, []object{{"cadence_type": "once", "cadence_value": "2000-01-01T01:00:00Z"},
+			{once.ID, reeve.TimerCompleted, []Object{{"cadence_type": "once", "cadence_value": "2000-01-01T01:00:00Z"},
 				{"timezone": "Europe/Berlin"}}},
-			{paused.ID, reeve.TimerPaused, []object{{"cadence_type": "interval", "cadence_value": "60m"},
+			{paused.ID, reeve.TimerPaused, []Object{{"cadence_type": "interval", "cadence_value": "60m"},
 				{"timezone": "Europe/Berlin"}}},
 		} {
 			for _, q := range k.same {
@@ -104,7 +104,7 @@ func TestO13_TheSameTimeRevivesNothing(t *testing.T) {
 			}
 		}
 		if is := change(failing.ID,
-			object{"cadence_type": "interval", "cadence_value": "2h"}); is.State != reeve.TimerActive ||
+			Object{"cadence_type": "interval", "cadence_value": "2h"}); is.State != reeve.TimerActive ||
 			is.NextAt == nil {
 			t.Errorf("%+v", is)
 		}

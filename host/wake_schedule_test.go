@@ -21,15 +21,15 @@ import (
 var scheduleTools = []string{"schedule_create", "schedule_search", "schedule_edit", "schedule_delete", "schedule_runs",
 	"schedule_run_output"}
 
-func (b *bubble) attach(agent string, tools ...string) {
+func (b *BubbleHost) AttachTools(agent string, tools ...string) {
 	b.t.Helper()
 	for _, id := range tools {
-		b.want(201, nil, "POST", "/api/agents/"+agent+"/tools", object{"tool_id": id})
+		b.Want(201, nil, "POST", "/api/agents/"+agent+"/tools", Object{"tool_id": id})
 	}
 }
 
-// in reads a result's content.
-func in[T any](t testing.TB, res reeve.Result) (v T) {
+// DecodeResult reads a result's content.
+func DecodeResult[T any](t testing.TB, res reeve.Result) (v T) {
 	t.Helper()
 	if res.IsError {
 		t.Fatalf("%+v", res)
@@ -43,39 +43,39 @@ func in[T any](t testing.TB, res reeve.Result) (v T) {
 // Another user's schedule or run is like one that does not exist, to every tool, to the letter.
 func TestO11_AnothersIsNotThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := inBubble(t, host.Config{})
-		a := b.agent("aide", nil)
-		b.attach("aide", scheduleTools...)
-		mine := in[api.Schedule](t, b.call("ann", a.ID, "schedule_create",
-			object{"goal": "g", "cadence_type": "interval", "cadence_value": "1h"}))
-		b.pass(90*time.Minute, 30*time.Minute)
-		run := b.runs("")[0]
+		b := NewBubbleHost(t, host.Config{})
+		a := b.NewAgent("aide", nil)
+		b.AttachTools("aide", scheduleTools...)
+		mine := DecodeResult[api.Schedule](t, b.CallAs("ann", a.ID, "schedule_create",
+			Object{"goal": "g", "cadence_type": "interval", "cadence_value": "1h"}))
+		b.AdvanceBy(90*time.Minute, 30*time.Minute)
+		run := b.ListRuns("")[0]
 		if run.UserID != "ann" || run.State != reeve.RunCompleted {
 			t.Fatalf("%+v", run)
 		}
-		for tool, args := range map[string]func(id string) object{
-			"schedule_edit":       func(id string) object { return object{"schedule_id": id, "name": "x"} },
-			"schedule_delete":     func(id string) object { return object{"schedule_id": id} },
-			"schedule_runs":       func(id string) object { return object{"schedule_id": id} },
-			"schedule_run_output": func(id string) object { return object{"run_id": id} },
+		for tool, args := range map[string]func(id string) Object{
+			"schedule_edit":       func(id string) Object { return Object{"schedule_id": id, "name": "x"} },
+			"schedule_delete":     func(id string) Object { return Object{"schedule_id": id} },
+			"schedule_runs":       func(id string) Object { return Object{"schedule_id": id} },
+			"schedule_run_output": func(id string) Object { return Object{"run_id": id} },
 		} {
 			real, none := mine.ID, "sch_none"
 			if tool == "schedule_run_output" {
 				real, none = run.ID, "run_none"
 			}
-			theirs, nobodys := b.call("bob", a.ID, tool, args(real)), b.call("bob", a.ID, tool, args(none))
+			theirs, nobodys := b.CallAs("bob", a.ID, tool, args(real)), b.CallAs("bob", a.ID, tool, args(none))
 			if !theirs.IsError || theirs.Code != nobodys.Code || strings.ReplaceAll(theirs.Message, real,
 				none) != nobodys.Message || theirs.Hint != nobodys.Hint {
 				t.Errorf("%s: %+v\nand of nobody's: %+v", tool, theirs, nobodys)
 			}
-			if res := b.call("", a.ID, tool, args(real)); !res.IsError {
+			if res := b.CallAs("", a.ID, tool, args(real)); !res.IsError {
 				t.Errorf("%s on nobody's behalf: %+v", tool, res)
 			}
 		}
-		if got := in[object](t, b.call("bob", a.ID, "schedule_search", object{})); got["total"] != 0.0 {
+		if got := DecodeResult[Object](t, b.CallAs("bob", a.ID, "schedule_search", Object{})); got["total"] != 0.0 {
 			t.Errorf("bob finds %v", got)
 		}
-		if got := b.getSchedule(mine.ID); got.Name != mine.Name || got.State != reeve.TimerActive {
+		if got := b.GetSchedule(mine.ID); got.Name != mine.Name || got.State != reeve.TimerActive {
 			t.Errorf("it was changed: %+v", got)
 		}
 	})
@@ -87,15 +87,15 @@ func TestO12_Scratchpad(t *testing.T) {
 	a := h.Agent("aide", "scratchpad_read", "scratchpad_write", "scratchpad_clear")
 	read := func(session string) []string {
 		t.Helper()
-		res, p, status := do(h, a.ID, call{"tool": "scratchpad_read", "args": object{}, "session": session})
+		res, p, status := TryCall(h, a.ID, Call{"tool": "scratchpad_read", "args": Object{}, "session": session})
 		if status != 200 {
 			t.Fatalf("%d %+v", status, p)
 		}
-		return in[struct{ Items []string }](t, res).Items
+		return DecodeResult[struct{ Items []string }](t, res).Items
 	}
 	put := func(session string, items any) (reeve.Result, int) {
 		t.Helper()
-		res, _, status := do(h, a.ID, call{"tool": "scratchpad_write", "args": object{"items": items},
+		res, _, status := TryCall(h, a.ID, Call{"tool": "scratchpad_write", "args": Object{"items": items},
 			"session": session})
 		return res, status
 	}
@@ -118,7 +118,7 @@ func TestO12_Scratchpad(t *testing.T) {
 	}
 	for name, bad := range map[string]any{"33 items": append(full, "x"), "241 characters": []string{long + "x"},
 		"none": []string{}, "an empty one": []string{""}, "a number": 7,
-		"an object": []any{object{"a": 1}}} {
+		"an object": []any{Object{"a": 1}}} {
 		res, status := put("s1", bad)
 		if status == 200 && !res.IsError {
 			t.Errorf("%s was taken", name)
@@ -130,7 +130,7 @@ func TestO12_Scratchpad(t *testing.T) {
 	if got := strings.Join(read("s2"), " "); got != "other" {
 		t.Errorf("another session: %s", got)
 	}
-	do(h, a.ID, call{"tool": "scratchpad_clear", "args": object{}, "session": "s1"})
+	TryCall(h, a.ID, Call{"tool": "scratchpad_clear", "args": Object{}, "session": "s1"})
 	if got := read("s1"); len(got) != 0 {
 		t.Errorf("after clear: %v", got)
 	}
@@ -139,24 +139,25 @@ func TestO12_Scratchpad(t *testing.T) {
 // All six tools, and pages of output that join to the original.
 func TestO13_ScheduleTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := inBubble(t, host.Config{SchedulesPerUser: 4})
+		b := NewBubbleHost(t, host.Config{SchedulesPerUser: 4})
 		whole := strings.Repeat("añ日🎉e\u0301\r\n", 700)
-		a := b.agent("aide", object{"config": plan(whole)})
-		b.attach("aide", scheduleTools...)
-		use := func(tool string, args object) reeve.Result { return b.call("ann", a.ID, tool, args) }
-		daily := in[api.Schedule](t,
-			use("schedule_create", object{"goal": "Read the news\nand sum it up", "cadence_type": "cron",
+		a := b.NewAgent("aide", Object{"config": RehearsalConfig(whole)})
+		b.AttachTools("aide", scheduleTools...)
+		use := func(tool string, args Object) reeve.Result { return b.CallAs("ann", a.ID, tool, args) }
+		daily := DecodeResult[api.Schedule](t,
+			use("schedule_create", Object{"goal": "Read the news\nand sum it up", "cadence_type": "cron",
 				"cadence_value": "0 7 * * 1-5", "timezone": "Europe/Berlin"}))
 		if daily.Name != "Read the news" || len(daily.Upcoming) != 5 ||
 			daily.Upcoming[0].Format(time.RFC3339) != "2000-01-03T06:00:00Z" || daily.LastAt != nil {
 			t.Errorf("%+v", daily)
 		}
-		once := in[api.Schedule](t, use("schedule_create", object{"goal": "g", "name": "Tea", "cadence_type": "once",
-			"cadence_value": "2000-01-01T16:00", "timezone": "Europe/London"}))
-		every := in[api.Schedule](t,
-			use("schedule_create", object{"goal": "g", "name": "Stretch", "cadence_type": "interval",
+		once := DecodeResult[api.Schedule](t,
+			use("schedule_create", Object{"goal": "g", "name": "Tea", "cadence_type": "once",
+				"cadence_value": "2000-01-01T16:00", "timezone": "Europe/London"}))
+		every := DecodeResult[api.Schedule](t,
+			use("schedule_create", Object{"goal": "g", "name": "Stretch", "cadence_type": "interval",
 				"cadence_value": "2h", "notification": "never"}))
-		for name, bad := range map[string]object{
+		for name, bad := range map[string]Object{
 			"/cadence_value": {"goal": "g", "cadence_type": "cron", "cadence_value": "0 25 * * *"},
 			"/timezone": {"goal": "g", "cadence_type": "cron", "cadence_value": "0 7 * * *",
 				"timezone": "Mars/Olympus"},
@@ -172,22 +173,22 @@ func TestO13_ScheduleTools(t *testing.T) {
 			}
 		}
 		for _, empty := range []string{"name", "timezone"} {
-			if res := use("schedule_create", object{"goal": "g", "cadence_type": "interval", "cadence_value": "2h",
+			if res := use("schedule_create", Object{"goal": "g", "cadence_type": "interval", "cadence_value": "2h",
 				empty: ""}); !res.IsError || len(res.Fields) == 0 || res.Fields[0].Path != "/"+empty {
 				t.Errorf("an empty %s: %+v", empty, res)
 			}
 		}
 		for _, blank := range []string{"name", "goal"} {
-			body := object{"agent": a.ID, "goal": "g", "cadence_type": "interval", "cadence_value": "2h"}
+			body := Object{"agent": a.ID, "goal": "g", "cadence_type": "interval", "cadence_value": "2h"}
 			body[blank] = " \u00a0\n"
 			var p api.Problem
-			b.want(400, &p, "POST", "/api/schedules", body)
+			b.Want(400, &p, "POST", "/api/schedules", body)
 			if len(p.Errors) != 1 || p.Errors[0].Path != "/"+blank {
 				t.Errorf("a blank %s over REST: %+v", blank, p)
 			}
-			b.want(400, nil, "PATCH", "/api/schedules/"+every.ID, object{blank: "  "})
+			b.Want(400, nil, "PATCH", "/api/schedules/"+every.ID, Object{blank: "  "})
 			delete(body, "agent")
-			for tool, args := range map[string]object{"schedule_create": body,
+			for tool, args := range map[string]Object{"schedule_create": body,
 				"schedule_edit": {"schedule_id": every.ID, blank: "\t "}} {
 				if res := use(tool, args); res.Code != reeve.Validation || len(res.Fields) != 1 ||
 					res.Fields[0].Path != "/"+blank {
@@ -196,14 +197,14 @@ func TestO13_ScheduleTools(t *testing.T) {
 			}
 		}
 		for _, empty := range []string{"name", "goal", "timezone", "cadence_value"} {
-			if res := use("schedule_edit", object{"schedule_id": every.ID, empty: ""}); !res.IsError ||
+			if res := use("schedule_edit", Object{"schedule_id": every.ID, empty: ""}); !res.IsError ||
 				len(res.Fields) == 0 || res.Fields[0].Path != "/"+empty || strings.Contains(res.Fields[0].Message,
 				"without the other") {
 				t.Errorf("an empty %s takes the place of one: %+v", empty, res)
 			}
 		}
-		search := func(args object) string {
-			got := in[struct {
+		search := func(args Object) string {
+			got := DecodeResult[struct {
 				Schedules        []reeve.Timer
 				Total, Remaining int
 			}](t, use("schedule_search", args))
@@ -213,7 +214,7 @@ func TestO13_ScheduleTools(t *testing.T) {
 			}
 			return fmt.Sprint(strings.Join(names, ","), " of ", got.Total, ", ", got.Remaining, " left")
 		}
-		for want, args := range map[string]object{"Read the news,Tea of 3, 1 left": {"limit": 2},
+		for want, args := range map[string]Object{"Read the news,Tea of 3, 1 left": {"limit": 2},
 			"Stretch of 3, 0 left": {"limit": 2, "offset": 2},
 			"Tea of 1, 0 left":     {"name": "TE"}, "Stretch of 1, 0 left": {"notification": "never"},
 			"Read the news of 1, 0 left": {"cadence_type": "cron"}, " of 0, 0 left": {"status": "disabled"}} {
@@ -221,94 +222,94 @@ func TestO13_ScheduleTools(t *testing.T) {
 				t.Errorf("%v: got %s, want %s", args, got, want)
 			}
 		}
-		use("schedule_create", object{"goal": "fourth", "cadence_type": "interval", "cadence_value": "100h"})
-		if res := use("schedule_create", object{"goal": "fifth", "cadence_type": "interval",
+		use("schedule_create", Object{"goal": "fourth", "cadence_type": "interval", "cadence_value": "100h"})
+		if res := use("schedule_create", Object{"goal": "fifth", "cadence_type": "interval",
 			"cadence_value": "100h"}); !res.IsError {
 			t.Errorf("one too many: %+v", res)
 		}
-		b.want(201, nil, "POST", "/api/schedules", object{"agent": a.ID, "goal": "another user's",
+		b.Want(201, nil, "POST", "/api/schedules", Object{"agent": a.ID, "goal": "another user's",
 			"cadence_type": "interval", "cadence_value": "100h"})
 
 		// Paused it does not fire, and an edit of something else does not wake it; nonsense changes nothing.
-		use("schedule_edit", object{"schedule_id": every.ID, "status": "paused"})
-		use("schedule_edit", object{"schedule_id": every.ID, "name": "Stand"})
-		b.want(200, nil, "PATCH", "/api/schedules/"+every.ID, object{"name": "Stand up"})
-		if res := use("schedule_edit", object{"schedule_id": every.ID, "cadence_type": "interval",
+		use("schedule_edit", Object{"schedule_id": every.ID, "status": "paused"})
+		use("schedule_edit", Object{"schedule_id": every.ID, "name": "Stand"})
+		b.Want(200, nil, "PATCH", "/api/schedules/"+every.ID, Object{"name": "Stand up"})
+		if res := use("schedule_edit", Object{"schedule_id": every.ID, "cadence_type": "interval",
 			"cadence_value": "soon"}); !res.IsError {
 			t.Errorf("a paused one took nonsense: %+v", res)
 		}
-		if res := use("schedule_edit", object{"schedule_id": every.ID, "cadence_type": "interval"}); !res.IsError {
+		if res := use("schedule_edit", Object{"schedule_id": every.ID, "cadence_type": "interval"}); !res.IsError {
 			t.Errorf("half a cadence: %+v", res)
 		}
-		use("schedule_edit", object{"schedule_id": every.ID, "cadence_type": "interval", "cadence_value": "3h"})
-		b.want(200, nil, "PATCH", "/api/schedules/"+every.ID, object{"cadence_type": "interval", "cadence_value": "2h"})
-		if s := b.getSchedule(every.ID); s.State != reeve.TimerPaused || s.Value != "2h" || s.Name != "Stand up" ||
+		use("schedule_edit", Object{"schedule_id": every.ID, "cadence_type": "interval", "cadence_value": "3h"})
+		b.Want(200, nil, "PATCH", "/api/schedules/"+every.ID, Object{"cadence_type": "interval", "cadence_value": "2h"})
+		if s := b.GetSchedule(every.ID); s.State != reeve.TimerPaused || s.Value != "2h" || s.Name != "Stand up" ||
 			s.NextAt != nil {
 			t.Errorf("paused: %+v", s.Timer)
 		}
-		b.to("2000-01-01 15:59", 0)
-		if len(b.runs("")) != 0 {
-			t.Errorf("runs: %+v", b.runs(""))
+		b.AdvanceTo("2000-01-01 15:59", 0)
+		if len(b.ListRuns("")) != 0 {
+			t.Errorf("runs: %+v", b.ListRuns(""))
 		}
-		b.to("2000-01-01 16:01", time.Minute)
-		if s := b.getSchedule(once.ID); s.State != reeve.TimerCompleted || len(b.runs("")) != 1 {
-			t.Errorf("once: %+v, %d runs", s.Timer, len(b.runs("")))
+		b.AdvanceTo("2000-01-01 16:01", time.Minute)
+		if s := b.GetSchedule(once.ID); s.State != reeve.TimerCompleted || len(b.ListRuns("")) != 1 {
+			t.Errorf("once: %+v, %d runs", s.Timer, len(b.ListRuns("")))
 		}
-		b.want(409, nil, "PATCH", "/api/schedules/"+once.ID, object{"status": "paused"})
-		use("schedule_edit", object{"schedule_id": every.ID, "status": "active"})
+		b.Want(409, nil, "PATCH", "/api/schedules/"+once.ID, Object{"status": "paused"})
+		use("schedule_edit", Object{"schedule_id": every.ID, "status": "active"})
 		// What is over makes room for another, and takes its place again only where there is room.
-		fifth := use("schedule_create", object{"goal": "fifth", "cadence_type": "interval", "cadence_value": "100h"})
-		again := object{"schedule_id": once.ID, "cadence_type": "once", "cadence_value": "2000-02-01T16:00"}
+		fifth := use("schedule_create", Object{"goal": "fifth", "cadence_type": "interval", "cadence_value": "100h"})
+		again := Object{"schedule_id": once.ID, "cadence_type": "once", "cadence_value": "2000-02-01T16:00"}
 		if res := use("schedule_edit", again); !res.IsError || !strings.Contains(fmt.Sprint(res), "the limit is 4") {
 			t.Errorf("one too many lives again: %+v", res)
 		}
-		b.want(409, nil, "PATCH", "/api/schedules/"+once.ID,
-			object{"cadence_type": "interval", "cadence_value": "100h"})
-		b.want(409, nil, "PATCH", "/api/schedules/"+once.ID, object{"cadence_type": "interval", "cadence_value": "100h",
+		b.Want(409, nil, "PATCH", "/api/schedules/"+once.ID,
+			Object{"cadence_type": "interval", "cadence_value": "100h"})
+		b.Want(409, nil, "PATCH", "/api/schedules/"+once.ID, Object{"cadence_type": "interval", "cadence_value": "100h",
 			"status": "paused"})
-		b.want(200, nil, "PATCH", "/api/schedules/"+once.ID, object{"name": "Green tea"})
-		if s := b.getSchedule(once.ID); s.State != reeve.TimerCompleted || s.Kind != "once" || s.Name != "Green tea" {
+		b.Want(200, nil, "PATCH", "/api/schedules/"+once.ID, Object{"name": "Green tea"})
+		if s := b.GetSchedule(once.ID); s.State != reeve.TimerCompleted || s.Kind != "once" || s.Name != "Green tea" {
 			t.Errorf("refused: %+v", s.Timer)
 		}
 		// One that a person has made their own since is not taken back with the call that created it.
-		last := "/api/schedules/" + in[api.Schedule](t, fifth).ID
-		undo := func() reeve.Result { return b.call("ann", a.ID, fifth.Undo.Tool, fifth.Undo.Args) }
-		b.want(200, nil, "PATCH", last, object{"name": "mine"})
+		last := "/api/schedules/" + DecodeResult[api.Schedule](t, fifth).ID
+		undo := func() reeve.Result { return b.CallAs("ann", a.ID, fifth.Undo.Tool, fifth.Undo.Args) }
+		b.Want(200, nil, "PATCH", last, Object{"name": "mine"})
 		if res := undo(); res.Code != reeve.Stale {
 			t.Errorf("undo of a schedule that was changed since: %+v", res)
 		}
-		b.want(200, nil, "PATCH", last, object{"name": "fifth"})
+		b.Want(200, nil, "PATCH", last, Object{"name": "fifth"})
 		if res := undo(); res.IsError {
 			t.Errorf("undo of a schedule: %+v", res)
 		}
-		b.want(404, nil, "GET", last, nil)
+		b.Want(404, nil, "GET", last, nil)
 		if res := use("schedule_edit", again); res.IsError {
 			t.Errorf("where there is room: %+v", res)
 		}
-		b.to("2000-01-01 17:00", 5*time.Minute)
+		b.AdvanceTo("2000-01-01 17:00", 5*time.Minute)
 		// said again, it does not begin anew
-		b.want(200, nil, "PATCH", "/api/schedules/"+every.ID, object{"cadence_type": "interval", "cadence_value": "2h",
+		b.Want(200, nil, "PATCH", "/api/schedules/"+every.ID, Object{"cadence_type": "interval", "cadence_value": "2h",
 			"timezone": "UTC"})
-		b.to("2000-01-01 18:05", 5*time.Minute)
-		lines := in[struct {
+		b.AdvanceTo("2000-01-01 18:05", 5*time.Minute)
+		lines := DecodeResult[struct {
 			Runs []struct {
 				RunID   string `json:"run_id"`
 				Status  string
 				Summary string
 			}
-		}](t, use("schedule_runs", object{"schedule_id": every.ID})).Runs
+		}](t, use("schedule_runs", Object{"schedule_id": every.ID})).Runs
 		if len(lines) != 1 || lines[0].Status != "completed" || len([]rune(lines[0].Summary)) != 200 {
 			t.Fatalf("history: %+v", lines)
 		}
 		for _, size := range []int{200, 777, 4000, 8000} {
 			joined := ""
 			for offset := 0; ; {
-				page := in[struct {
+				page := DecodeResult[struct {
 					Output     string
 					NextOffset int `json:"next_offset"`
 					Total      int
 					Remaining  int
-				}](t, use("schedule_run_output", object{"run_id": lines[0].RunID, "offset": offset, "max_chars": size}))
+				}](t, use("schedule_run_output", Object{"run_id": lines[0].RunID, "offset": offset, "max_chars": size}))
 				joined, offset = joined+page.Output, page.NextOffset
 				if page.Remaining == 0 {
 					break
@@ -318,11 +319,11 @@ func TestO13_ScheduleTools(t *testing.T) {
 				t.Errorf("pages of %d do not join to the original", size)
 			}
 		}
-		use("schedule_delete", object{"schedule_id": every.ID})
-		if got := search(object{"name": "stand"}); got != " of 0, 0 left" {
+		use("schedule_delete", Object{"schedule_id": every.ID})
+		if got := search(Object{"name": "stand"}); got != " of 0, 0 left" {
 			t.Errorf("deleted: %s", got)
 		}
-		if res := use("schedule_run_output", object{"run_id": lines[0].RunID}); res.IsError {
+		if res := use("schedule_run_output", Object{"run_id": lines[0].RunID}); res.IsError {
 			t.Errorf("its runs are gone with it: %+v", res)
 		}
 	})
@@ -331,23 +332,23 @@ func TestO13_ScheduleTools(t *testing.T) {
 // What a run said is shown in parts, and none of them shows a part of a secret.
 func TestG21_NoPageOfARunPartsASecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := inBubble(t, host.Config{})
+		b := NewBubbleHost(t, host.Config{})
 		secret := "a pass phrase that is so long that a page of it holds no other word, " +
 			strings.Repeat("as long as it is ", 20)
 		whole := strings.Repeat("é! ", 60) + secret + strings.Repeat("! é", 200)
-		a := b.agent("aide", object{"config": plan(whole)})
-		b.attach("aide", scheduleTools...)
-		b.want(204, nil, "PUT", "/api/secrets/PHRASE", object{"value": secret})
-		use := func(tool string, args object) reeve.Result { return b.call("ann", a.ID, tool, args) }
-		every := in[api.Schedule](t,
-			use("schedule_create", object{"goal": "g", "cadence_type": "interval", "cadence_value": "2h"}))
-		b.to("2000-01-01 05:00", 5*time.Minute)
-		lines := in[struct {
+		a := b.NewAgent("aide", Object{"config": RehearsalConfig(whole)})
+		b.AttachTools("aide", scheduleTools...)
+		b.Want(204, nil, "PUT", "/api/secrets/PHRASE", Object{"value": secret})
+		use := func(tool string, args Object) reeve.Result { return b.CallAs("ann", a.ID, tool, args) }
+		every := DecodeResult[api.Schedule](t,
+			use("schedule_create", Object{"goal": "g", "cadence_type": "interval", "cadence_value": "2h"}))
+		b.AdvanceTo("2000-01-01 05:00", 5*time.Minute)
+		lines := DecodeResult[struct {
 			Runs []struct {
 				RunID   string `json:"run_id"`
 				Summary string
 			}
-		}](t, use("schedule_runs", object{"schedule_id": every.ID})).Runs
+		}](t, use("schedule_runs", Object{"schedule_id": every.ID})).Runs
 		clean := func(text string) bool {
 			return strings.Trim(strings.ReplaceAll(text, "[REDACTED]", ""), "é! ") == ""
 		}
@@ -355,10 +356,10 @@ func TestG21_NoPageOfARunPartsASecret(t *testing.T) {
 			t.Fatalf("history: %+v", lines)
 		}
 		for offset := 0; offset < 700; offset += 13 {
-			page := in[struct {
+			page := DecodeResult[struct {
 				Output     string
 				NextOffset int `json:"next_offset"`
-			}](t, use("schedule_run_output", object{"run_id": lines[0].RunID, "offset": offset, "max_chars": 200}))
+			}](t, use("schedule_run_output", Object{"run_id": lines[0].RunID, "offset": offset, "max_chars": 200}))
 			if !clean(page.Output) || page.NextOffset <= offset {
 				t.Fatalf("at %d: %+v", offset, page)
 			}
@@ -375,14 +376,14 @@ func TestO14_ClockChangesGiveOneRunADay(t *testing.T) {
 		{"2000-10-28 12:00", "2000-10-30 12:00", "2000-10-29T00:30:00Z 2000-10-30T01:30:00Z"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := inBubble(t, host.Config{})
-			b.agent("aide", nil)
-			b.to(k.start, 0)
-			b.schedule("aide", object{"cadence_type": "cron", "cadence_value": "30 2 * * *",
+			b := NewBubbleHost(t, host.Config{})
+			b.NewAgent("aide", nil)
+			b.AdvanceTo(k.start, 0)
+			b.NewSchedule("aide", Object{"cadence_type": "cron", "cadence_value": "30 2 * * *",
 				"timezone": "Europe/Berlin"})
-			b.to(k.end, 10*time.Minute)
+			b.AdvanceTo(k.end, 10*time.Minute)
 			var got []string
-			for _, r := range b.runs("") {
+			for _, r := range b.ListRuns("") {
 				got = append([]string{r.ScheduledAt.Format(time.RFC3339)}, got...)
 			}
 			if strings.Join(got, " ") != k.want {
@@ -395,28 +396,28 @@ func TestO14_ClockChangesGiveOneRunADay(t *testing.T) {
 // Asleep for three days: one run, marked; what was missed is shown. A clock put forward by a day is the same.
 func TestO15_AsleepForThreeDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := inBubble(t, host.Config{})
-		b.agent("aide", nil)
-		s := b.schedule("aide", object{"cadence_type": "cron", "cadence_value": "0 * * * *"})
-		b.to("2000-01-01 01:00", time.Minute)
-		b.end()
+		b := NewBubbleHost(t, host.Config{})
+		b.NewAgent("aide", nil)
+		s := b.NewSchedule("aide", Object{"cadence_type": "cron", "cadence_value": "0 * * * *"})
+		b.AdvanceTo("2000-01-01 01:00", time.Minute)
+		b.Stop()
 		time.Sleep(72 * time.Hour)
-		b = b.again()
-		b.settle()
-		runs := b.runs("")
+		b = b.Reopen()
+		b.StepAll()
+		runs := b.ListRuns("")
 		if len(runs) != 2 || runs[0].Reason != reeve.ReasonCatchup || runs[1].Reason != reeve.ReasonTimer {
 			t.Fatalf("runs: %+v", runs)
 		}
-		if s = b.getSchedule(s.ID); s.Missed != 71 || len(s.MissedAt) != 20 ||
+		if s = b.GetSchedule(s.ID); s.Missed != 71 || len(s.MissedAt) != 20 ||
 			!s.MissedAt[0].Before(*runs[0].ScheduledAt) {
 			t.Errorf("missed: %d, shown %d", s.Missed, len(s.MissedAt))
 		}
-		if !s.NextAt.After(time.Now()) || len(b.notifications()) != 2 {
-			t.Errorf("next at %s; %d notifications", s.NextAt, len(b.notifications()))
+		if !s.NextAt.After(time.Now()) || len(b.ListNotifications()) != 2 {
+			t.Errorf("next at %s; %d notifications", s.NextAt, len(b.ListNotifications()))
 		}
 		time.Sleep(24 * time.Hour) // forward a day, in one leap
-		b.settle()
-		if n := len(b.runs("")); n != 3 {
+		b.StepAll()
+		if n := len(b.ListRuns("")); n != 3 {
 			t.Errorf("forward a day: %d runs", n)
 		}
 	})
@@ -426,58 +427,58 @@ func TestO15_AsleepForThreeDays(t *testing.T) {
 func TestO15_TheClockGoesBack(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		b := inBubble(t, host.Config{Dir: dir})
-		b.agent("aide", nil)
-		b.schedule("aide", object{"name": "cron", "cadence_type": "cron", "cadence_value": "0 7 * * *"})
-		b.schedule("aide", object{"name": "interval", "cadence_type": "interval", "cadence_value": "150m"})
-		b.to("2000-01-01 07:00", 30*time.Minute)
-		if n := len(b.runs("")); n != 3 {
+		b := NewBubbleHost(t, host.Config{Dir: dir})
+		b.NewAgent("aide", nil)
+		b.NewSchedule("aide", Object{"name": "cron", "cadence_type": "cron", "cadence_value": "0 7 * * *"})
+		b.NewSchedule("aide", Object{"name": "interval", "cadence_type": "interval", "cadence_value": "150m"})
+		b.AdvanceTo("2000-01-01 07:00", 30*time.Minute)
+		if n := len(b.ListRuns("")); n != 3 {
 			t.Fatalf("%d runs", n)
 		}
-		b.end()
+		b.Stop()
 	})
 	synctest.Test(t, func(t *testing.T) { // time begins at midnight again
 		time.Sleep(6 * time.Hour)
-		b := inBubble(t, host.Config{Dir: dir})
-		b.pass(75*time.Minute, time.Minute) // 07:15
-		if n := len(b.runs("")); n != 3 {
+		b := NewBubbleHost(t, host.Config{Dir: dir})
+		b.AdvanceBy(75*time.Minute, time.Minute) // 07:15
+		if n := len(b.ListRuns("")); n != 3 {
 			t.Errorf("%d runs after the clock went back", n)
 		}
 		var list api.ScheduleList
-		b.want(200, &list, "GET", "/api/schedules", nil)
+		b.Want(200, &list, "GET", "/api/schedules", nil)
 		for _, s := range list.Schedules { // even when it is planned anew
-			b.want(200, nil, "PATCH", "/api/schedules/"+s.ID, object{"status": "paused"})
+			b.Want(200, nil, "PATCH", "/api/schedules/"+s.ID, Object{"status": "paused"})
 		}
-		b.end()
+		b.Stop()
 	})
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(6 * time.Hour)
-		b := inBubble(t, host.Config{Dir: dir})
+		b := NewBubbleHost(t, host.Config{Dir: dir})
 		var list api.ScheduleList
-		b.want(200, &list, "GET", "/api/schedules?name=cron", nil)
-		b.want(200, nil, "PATCH", "/api/schedules/"+list.Schedules[0].ID, object{"status": "active"})
-		b.pass(75*time.Minute, time.Minute)
-		if n := len(b.runs("")); n != 3 {
+		b.Want(200, &list, "GET", "/api/schedules?name=cron", nil)
+		b.Want(200, nil, "PATCH", "/api/schedules/"+list.Schedules[0].ID, Object{"status": "active"})
+		b.AdvanceBy(75*time.Minute, time.Minute)
+		if n := len(b.ListRuns("")); n != 3 {
 			t.Errorf("the same instant ran twice: %d runs", n)
 		}
-		b.to("2000-01-02 07:01", 0)
-		if n := len(b.runs("")); n != 4 {
+		b.AdvanceTo("2000-01-02 07:01", 0)
+		if n := len(b.ListRuns("")); n != 4 {
 			t.Errorf("%d runs the next morning", n)
 		}
-		b.end()
+		b.Stop()
 	})
 }
 
 // A new zone keeps the wall-clock intent.
 func TestO15_ZoneChangeKeepsTheWallClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := inBubble(t, host.Config{})
-		b.agent("aide", nil)
-		s := b.schedule("aide", object{"cadence_type": "cron", "cadence_value": "0 7 * * *",
+		b := NewBubbleHost(t, host.Config{})
+		b.NewAgent("aide", nil)
+		s := b.NewSchedule("aide", Object{"cadence_type": "cron", "cadence_value": "0 7 * * *",
 			"timezone": "Europe/Berlin"})
-		b.want(200, nil, "PATCH", "/api/schedules/"+s.ID, object{"timezone": "America/New_York"})
-		b.to("2000-01-02 00:00", time.Hour)
-		runs := b.runs("")
+		b.Want(200, nil, "PATCH", "/api/schedules/"+s.ID, Object{"timezone": "America/New_York"})
+		b.AdvanceTo("2000-01-02 00:00", time.Hour)
+		runs := b.ListRuns("")
 		if len(runs) != 1 || runs[0].ScheduledAt.Format(time.RFC3339) != "2000-01-01T12:00:00Z" {
 			t.Errorf("runs: %+v", runs)
 		}
@@ -487,22 +488,22 @@ func TestO15_ZoneChangeKeepsTheWallClock(t *testing.T) {
 // Policies, alerts, disabling and re-enabling; and the answer goes back to where the schedule was made.
 func TestO17_Notifications(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := inBubble(t, host.Config{})
+		b := NewBubbleHost(t, host.Config{})
 		for _, policy := range []string{"always", "conditional", "never"} {
-			b.agent(policy, object{"config": plan("fine")})
-			b.schedule(policy, object{"name": policy, "cadence_type": "interval", "cadence_value": "1h",
+			b.NewAgent(policy, Object{"config": RehearsalConfig("fine")})
+			b.NewSchedule(policy, Object{"name": policy, "cadence_type": "interval", "cadence_value": "1h",
 				"notification": policy})
 		}
-		wordy := b.agent("wordy",
-			object{"config": object{"rehearsal": object{"steps": []object{}, "output": "look", "notify": true}}})
-		b.schedule("wordy", object{"name": "wordy", "cadence_type": "interval", "cadence_value": "1h",
+		wordy := b.NewAgent("wordy",
+			Object{"config": Object{"rehearsal": Object{"steps": []Object{}, "output": "look", "notify": true}}})
+		b.NewSchedule("wordy", Object{"name": "wordy", "cadence_type": "interval", "cadence_value": "1h",
 			"notification": "conditional"})
-		b.attach("wordy", "schedule_create")
-		made := in[api.Schedule](t, b.call("owner", wordy.ID, "schedule_create",
-			object{"goal": "g", "name": "from afar", "cadence_type": "interval", "cadence_value": "1h"}))
-		b.pass(time.Hour, time.Hour)
+		b.AttachTools("wordy", "schedule_create")
+		made := DecodeResult[api.Schedule](t, b.CallAs("owner", wordy.ID, "schedule_create",
+			Object{"goal": "g", "name": "from afar", "cadence_type": "interval", "cadence_value": "1h"}))
+		b.AdvanceBy(time.Hour, time.Hour)
 		got := map[string]int{}
-		for _, n := range b.notifications() {
+		for _, n := range b.ListNotifications() {
 			got[n.Title+": "+n.Body]++
 			if n.TimerID == made.ID && n.Session != wordy.ID+":session:default" {
 				t.Errorf("%+v", n)
@@ -512,7 +513,7 @@ func TestO17_Notifications(t *testing.T) {
 			t.Errorf("told: %v", got)
 		}
 		var messages api.MessageList
-		b.want(200, &messages, "GET", "/api/agents/wordy/messages", nil)
+		b.Want(200, &messages, "GET", "/api/agents/wordy/messages", nil)
 		last := messages.Messages[len(messages.Messages)-1]
 		if last.Kind != reeve.Observation || !strings.Contains(last.Content, "look") ||
 			!strings.Contains(string(last.Metadata), made.ID) {
@@ -520,31 +521,32 @@ func TestO17_Notifications(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		b := inBubble(t, host.Config{})
-		b.agent("bad", object{"config": object{"rehearsal": object{"steps": []object{{"fail": "no luck"}}}}})
-		s := b.schedule("bad", object{"name": "bad", "cadence_type": "interval", "cadence_value": "1h",
+		b := NewBubbleHost(t, host.Config{})
+		b.NewAgent("bad", Object{"config": Object{"rehearsal": Object{"steps": []Object{{"fail": "no luck"}}}}})
+		s := b.NewSchedule("bad", Object{"name": "bad", "cadence_type": "interval", "cadence_value": "1h",
 			"notification": "never"})
 		var titles []string
 		for range 7 {
-			b.pass(time.Hour, time.Hour)
-			if list := b.notifications(); len(list) > len(titles) {
+			b.AdvanceBy(time.Hour, time.Hour)
+			if list := b.ListNotifications(); len(list) > len(titles) {
 				titles = append(titles, list[0].Title)
 			}
 		}
 		if strings.Join(titles, "; ") != "bad failed 3 times in a row; bad is disabled after 5 failures in a row" {
 			t.Errorf("told: %v", titles)
 		}
-		if got := b.getSchedule(s.ID); got.State != reeve.TimerDisabled || got.Failures != 5 || len(b.runs("")) != 5 ||
+		if got := b.GetSchedule(s.ID); got.State != reeve.TimerDisabled || got.Failures != 5 ||
+			len(b.ListRuns("")) != 5 ||
 			got.NextAt != nil {
-			t.Errorf("%+v, %d runs", got.Timer, len(b.runs("")))
+			t.Errorf("%+v, %d runs", got.Timer, len(b.ListRuns("")))
 		}
-		b.want(200, nil, "PATCH", "/api/agents/bad", object{"config": plan("better")})
-		b.want(200, nil, "PATCH", "/api/schedules/"+s.ID, object{"status": "active"})
-		if got := b.getSchedule(s.ID); got.Failures != 0 || got.State != reeve.TimerActive {
+		b.Want(200, nil, "PATCH", "/api/agents/bad", Object{"config": RehearsalConfig("better")})
+		b.Want(200, nil, "PATCH", "/api/schedules/"+s.ID, Object{"status": "active"})
+		if got := b.GetSchedule(s.ID); got.Failures != 0 || got.State != reeve.TimerActive {
 			t.Errorf("re-enabled: %+v", got.Timer)
 		}
-		b.pass(time.Hour, time.Hour)
-		if n := len(b.runs("state=completed")); n != 1 {
+		b.AdvanceBy(time.Hour, time.Hour)
+		if n := len(b.ListRuns("state=completed")); n != 1 {
 			t.Errorf("%d runs after it was enabled", n)
 		}
 	})
@@ -572,8 +574,8 @@ func TestO17_Webhook(t *testing.T) {
 	t.Cleanup(hook.Close)
 	tell := func(h *reevetest.Host) {
 		h.Agent("aide")
-		rehearse(h, "aide", "ok")
-		h.Want(201, nil, "POST", "/api/schedules", object{"agent": "aide", "goal": "g", "cadence_type": "once",
+		SetRehearsal(h, "aide", "ok")
+		h.Want(201, nil, "POST", "/api/schedules", Object{"agent": "aide", "goal": "g", "cadence_type": "once",
 			"cadence_value": time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339Nano)})
 	}
 	list := func(h *reevetest.Host) []reeve.Notification {
@@ -585,7 +587,7 @@ func TestO17_Webhook(t *testing.T) {
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Webhook: hook.URL + "/hook?secret=abcdefgh",
 		HTTPAllow: []string{strings.TrimPrefix(hook.URL, "http://")}})
 	tell(h)
-	eventually(t, "the webhook to be told", func() bool {
+	Eventually(t, "the webhook to be told", func() bool {
 		h.Settle(t.Context())
 		l := list(h)
 		return len(l) == 1 && l[0].DeliveredAt != nil
@@ -599,7 +601,7 @@ func TestO17_Webhook(t *testing.T) {
 	mu.Unlock()
 	guarded := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Webhook: hook.URL})
 	tell(guarded)
-	eventually(t, "a notification", func() bool { guarded.Settle(t.Context()); return len(list(guarded)) == 1 })
+	Eventually(t, "a notification", func() bool { guarded.Settle(t.Context()); return len(list(guarded)) == 1 })
 	guarded.Settle(t.Context())
 	mu.Lock()
 	defer mu.Unlock()
@@ -611,14 +613,15 @@ func TestO17_Webhook(t *testing.T) {
 // Operators' budgets bind scheduled runs, nobody sees them in a schema, and the run's row says what it cost.
 func TestO18_BudgetsBindScheduledRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := inBubble(t, host.Config{RunCalls: 3})
-		a := b.agent("aide", object{"config": plan("all", write("/1", "1"),
-			object{"tool": "read_file", "args": object{"path": "/1"}}, write("/2", "2"), write("/3", "3"),
-			write("/4", "4"))})
-		b.call("ann", a.ID, "list_files", object{}) // what is known of the workspace is that it has no budgets
-		s := b.schedule("aide", object{"cadence_type": "interval", "cadence_value": "1h"})
-		b.pass(2*time.Hour, time.Hour)
-		runs := b.runs("")
+		b := NewBubbleHost(t, host.Config{RunCalls: 3})
+		a := b.NewAgent("aide", Object{"config": RehearsalConfig("all", WriteFileStep("/1", "1"),
+			Object{"tool": "read_file", "args": Object{"path": "/1"}}, WriteFileStep("/2", "2"),
+			WriteFileStep("/3", "3"),
+			WriteFileStep("/4", "4"))})
+		b.CallAs("ann", a.ID, "list_files", Object{}) // what is known of the workspace is that it has no budgets
+		s := b.NewSchedule("aide", Object{"cadence_type": "interval", "cadence_value": "1h"})
+		b.AdvanceBy(2*time.Hour, time.Hour)
+		runs := b.ListRuns("")
 		if len(runs) != 2 {
 			t.Fatalf("%d runs", len(runs))
 		}
@@ -628,47 +631,47 @@ func TestO18_BudgetsBindScheduledRuns(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		}
-		if got := b.getSchedule(s.ID); got.Failures != 2 {
+		if got := b.GetSchedule(s.ID); got.Failures != 2 {
 			t.Errorf("%+v", got.Timer)
 		}
-		b.attach("aide", "schedule_runs", "write_file", "read_file")
-		history := in[struct {
+		b.AttachTools("aide", "schedule_runs", "write_file", "read_file")
+		history := DecodeResult[struct {
 			Runs []struct {
 				Moves int
 				Spent reeve.Amount
 			}
-		}](t, b.call("owner", a.ID, "schedule_runs", object{"schedule_id": s.ID}))
+		}](t, b.CallAs("owner", a.ID, "schedule_runs", Object{"schedule_id": s.ID}))
 		// a rehearsal asks no model
 		if len(history.Runs) != 2 || history.Runs[0].Spent.Calls != 3 || history.Runs[0].Moves != 0 {
 			t.Errorf("the history shows %+v", history)
 		}
 		var ops api.OperationList
-		b.want(200, &ops, "GET", "/api/operations?limit=100", nil)
+		b.Want(200, &ops, "GET", "/api/operations?limit=100", nil)
 		if len(ops.Operations) != 4 { // two writes in each
 			t.Errorf("%d operations", len(ops.Operations))
 		}
 		var budgets struct{ Budgets []reeve.Budget }
-		b.want(200, &budgets, "GET", "/api/budgets", nil)
+		b.Want(200, &budgets, "GET", "/api/budgets", nil)
 		if len(budgets.Budgets) != 0 {
 			t.Errorf("budgets of runs that ended: %+v", budgets)
 		}
 		// A run by hand is the person's own affair.
-		b.want(201, nil, "POST", "/api/agents/aide/wake", object{})
-		b.settle()
-		if r := b.runs("")[0]; r.State != reeve.RunCompleted || r.Spent.Calls != 5 {
+		b.Want(201, nil, "POST", "/api/agents/aide/wake", Object{})
+		b.StepAll()
+		if r := b.ListRuns("")[0]; r.State != reeve.RunCompleted || r.Spent.Calls != 5 {
 			t.Errorf("by hand: %+v", r)
 		}
 		for _, id := range append(scheduleTools, "") {
 			var text json.RawMessage
-			b.want(200, &text, "GET", strings.TrimSuffix("/api/tools/"+id, "/"), nil)
+			b.Want(200, &text, "GET", strings.TrimSuffix("/api/tools/"+id, "/"), nil)
 			for _, word := range []string{"budget", "run_calls", "min_interval", "per_user", "alert_after"} {
 				if strings.Contains(string(text), word) && id != "" {
 					t.Errorf("%s speaks of %s", id, word)
 				}
 			}
 		}
-		b.attach("aide", "schedule_create")
-		if res := b.call("ann", a.ID, "schedule_create", object{"goal": "g", "cadence_type": "interval",
+		b.AttachTools("aide", "schedule_create")
+		if res := b.CallAs("ann", a.ID, "schedule_create", Object{"goal": "g", "cadence_type": "interval",
 			"cadence_value": "1h", "budget": 100}); !res.IsError {
 			t.Errorf("a model set a budget: %+v", res)
 		}

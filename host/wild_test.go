@@ -14,37 +14,37 @@ import (
 // running.
 func TestG22_ACommandThatGoesWildHarmsNobody(t *testing.T) {
 	t.Parallel()
-	cfg := quick(t)
+	cfg := FastConfig(t)
 	cfg.OutputCap = 1 << 20
 	h := reevetest.StartWith(t, cfg)
-	w := worker{h, h.Agent("dev", "shell_exec", "file_list")}
-	if reason := shellBroken(h); reason != "" {
+	w := ShellAgent{h, h.Agent("dev", "shell_exec", "file_list")}
+	if reason := ShellUnavailable(h); reason != "" {
 		t.Log("no confinement here: ", reason)
 		return
 	}
-	w.set(map[string]any{"backend": "session"})
+	w.Configure(map[string]any{"backend": "session"})
 	const mark = "reeve-wild-mark"
 	for _, c := range []struct {
 		command string
-		ok      func(ran) bool
+		ok      func(CommandResult) bool
 	}{
-		{"f() { f | f & }; f; wait; sleep 1000", func(r ran) bool { return r.ExitCode != 0 }},
-		{"x=y; while :; do x=$x$x; done", func(r ran) bool { return r.ExitCode != 0 }},
+		{"f() { f | f & }; f; wait; sleep 1000", func(r CommandResult) bool { return r.ExitCode != 0 }},
+		{"x=y; while :; do x=$x$x; done", func(r CommandResult) bool { return r.ExitCode != 0 }},
 		{"(setsid sh -c 'exec -a " + mark +
 			" sleep 1000' &) ; (nohup sh -c 'trap \"\" TERM HUP; sleep 1000' >/dev/null 2>&1 &); echo left",
-			func(r ran) bool { return r.ExitCode == 0 && r.Stdout == "left\n" }},
-		{"head -c 300000000 /dev/zero | tr '\\0' x; echo over >&2", func(r ran) bool {
+			func(r CommandResult) bool { return r.ExitCode == 0 && r.Stdout == "left\n" }},
+		{"head -c 300000000 /dev/zero | tr '\\0' x; echo over >&2", func(r CommandResult) bool {
 			return r.ExitCode == 0 && strings.HasSuffix(r.Stderr, "over\n") && len(r.Stdout) <= 256<<10
 		}},
-		{"head -c 3000 /dev/urandom; printf '\\0\\377\\033[2J'", func(r ran) bool {
+		{"head -c 3000 /dev/urandom; printf '\\0\\377\\033[2J'", func(r CommandResult) bool {
 			return r.ExitCode == 0 &&
 				strings.Contains(r.Stdout, "\ufffd")
 		}},
-		{"kill -9 -1; kill -9 1; kill -9 $$; echo alive", func(r ran) bool {
+		{"kill -9 -1; kill -9 1; kill -9 $$; echo alive", func(r CommandResult) bool {
 			return r.Stdout == "alive\n" ||
 				r.ExitCode != 0
 		}},
-		{"while :; do mkdir d && cd d || break; done; exit 3", func(r ran) bool { return r.ExitCode != 0 }},
+		{"while :; do mkdir d && cd d || break; done; exit 3", func(r CommandResult) bool { return r.ExitCode != 0 }},
 	} {
 		answers := make(chan int, 1)
 		go func() { answers <- h.Do("GET", "/api/status", nil).Status }() // it answers while the command rages
@@ -52,7 +52,7 @@ func TestG22_ACommandThatGoesWildHarmsNobody(t *testing.T) {
 		if strings.HasPrefix(c.command, "head -c 300000000") {
 			patience = 60_000 // it comes to its end by itself, on a busy machine later
 		}
-		got := w.run("", c.command, "timeout_ms", patience)
+		got := w.Run("", c.command, "timeout_ms", patience)
 		if status := <-answers; status != 200 {
 			t.Errorf("%s: the server answered %d", c.command, status)
 		}
@@ -60,14 +60,14 @@ func TestG22_ACommandThatGoesWildHarmsNobody(t *testing.T) {
 			got.Stdout = got.Stdout[:min(len(got.Stdout), 200)]
 			t.Errorf("%s: %+v", c.command, got)
 		}
-		if next := w.run("", "cd /shared; echo fine"); next.Stdout != "fine\n" {
+		if next := w.Run("", "cd /shared; echo fine"); next.Stdout != "fine\n" {
 			t.Errorf("after %s: %+v", c.command, next)
 		}
 	}
 	if res := h.Call("dev", "file_list", map[string]any{"path": "/"}); res.IsError {
 		t.Errorf("%+v", res)
 	}
-	eventually(t, "all that was left behind is gone", func() bool { return !running(mark) })
+	Eventually(t, "all that was left behind is gone", func() bool { return !running(mark) })
 }
 
 // running tells whether a process with this in its command line runs on the machine.
