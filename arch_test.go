@@ -78,6 +78,7 @@ var arrows = map[string][]string{
 	"toolbox/web":                     {"."},
 	"host":                            {"*"},
 	"reevetest":                       {".", "host", "internal/store/storetest"},
+	"test/kit":                        {".", "api", "host", "internal/store/storetest", "model", "reevetest"},
 	"cmd/reeve":                       {".", "api", "host", "client", "internal/store", "toolbox/mail/mailbox"},
 	"cmd/toolgen":                     {"."},
 	"cmd/witness":                     {},
@@ -91,7 +92,7 @@ var helpers = []string{"internal/backoff", "internal/canonjson", "internal/cron"
 	"internal/notify", "internal/redact"}
 
 // testKits are packages for tests, which may import testing.
-var testKits = []string{"reevetest", "internal/store/storetest"}
+var testKits = []string{"reevetest", "internal/store/storetest", "test/kit"}
 
 // pinned calls belong in these files only.
 var pinned = map[string][]string{

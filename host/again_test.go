@@ -9,29 +9,30 @@ import (
 
 	"reeve"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // lateTools are tools whose outcome is never known, with how often they are sent.
-func lateTools(sent *Counter) []reeve.Tool {
+func lateTools(sent *kit.Counter) []reeve.Tool {
 	late := func(context.Context, *reeve.Invocation) (any, error) {
 		sent.N.Add(1)
 		return nil, reeve.Errorf(reeve.Timeout, "late")
 	}
-	return []reeve.Tool{Tool("unsafe", reeve.Unsafe, late), Tool("keyed", reeve.Keyed, late)}
+	return []reeve.Tool{kit.Tool("unsafe", reeve.Unsafe, late), kit.Tool("keyed", reeve.Keyed, late)}
 }
 
 // What the policy forbids by now is not run again, whoever says so.
 func TestG11_NotRunAgainAgainstThePolicy(t *testing.T) {
 	t.Parallel()
-	var sent Counter
-	h := reevetest.StartWith(t, FastConfig(t), lateTools(&sent)...)
+	var sent kit.Counter
+	h := reevetest.StartWith(t, kit.FastConfig(t), lateTools(&sent)...)
 	for _, name := range []string{"unsafe", "keyed"} {
 		a := h.Agent("a-"+name, name)
 		op := finishOperation(h, h.Call(a.ID, name, nil).OperationID)
 		before := sent.N.Load()
 		h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID,
-			Object{"policy": Object{"tools": Object{name: "deny"}}})
-		h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/resolve", Object{"resolution": "retry"})
+			kit.Object{"policy": kit.Object{"tools": kit.Object{name: "deny"}}})
+		h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/resolve", kit.Object{"resolution": "retry"})
 		if got := finishOperation(h, op.ID); got.State != reeve.DeniedOp || got.Code != reeve.Denied ||
 			got.Message == "" ||
 			sent.N.Load() != before {
@@ -46,8 +47,8 @@ func TestG11_NotRunAgainAgainstThePolicy(t *testing.T) {
 // the next one. Tries go on counting, and there are as many of them for each time.
 func TestG11_AnAnswerIsAboutWhatWasSeen(t *testing.T) {
 	t.Parallel()
-	var sent Counter
-	h := reevetest.StartWith(t, FastConfig(t), lateTools(&sent)...)
+	var sent kit.Counter
+	h := reevetest.StartWith(t, kit.FastConfig(t), lateTools(&sent)...)
 	for name, tries := range map[string]int{"unsafe": 1, "keyed": 5} {
 		op := finishOperation(h, h.Call(h.Agent("a-"+name, name).ID, name, nil).OperationID)
 		path, before := "/api/operations/"+op.ID+"/resolve", sent.N.Load()
@@ -60,7 +61,7 @@ func TestG11_AnAnswerIsAboutWhatWasSeen(t *testing.T) {
 		for range cap(codes) {
 			all.Go(func() {
 				said.Wait()
-				codes <- h.Do("POST", path, Object{"resolution": "retry", "tries": tries}).Status
+				codes <- h.Do("POST", path, kit.Object{"resolution": "retry", "tries": tries}).Status
 			})
 		}
 		said.Done()
@@ -80,13 +81,13 @@ func TestG11_AnAnswerIsAboutWhatWasSeen(t *testing.T) {
 				got)
 		}
 		for _, word := range []string{"retry", "skip", "happened"} {
-			r := h.Do("POST", path, Object{"resolution": word, "tries": tries})
+			r := h.Do("POST", path, kit.Object{"resolution": word, "tries": tries})
 			if r.Status != http.StatusConflict || !strings.Contains(string(r.Body), `"STALE"`) ||
 				!strings.Contains(string(r.Body), "was retried meanwhile") {
 				t.Errorf("%s, %s, of the time before: %d %s", name, word, r.Status, r.Body)
 			}
 		}
-		h.Want(http.StatusOK, nil, "POST", path, Object{"resolution": "skip"}) // as it is now
+		h.Want(http.StatusOK, nil, "POST", path, kit.Object{"resolution": "skip"}) // as it is now
 	}
 }
 
@@ -97,8 +98,8 @@ func TestO03_AnUndoThatWasDenied(t *testing.T) {
 	h := reevetest.Start(t)
 	a := h.Agent("a", "file_write", "file_read", "file_delete")
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID,
-		Object{"policy": Object{"tools": Object{"file_delete": "ask"}}})
-	op := h.Call(a.ID, "file_write", Object{"path": "/shared/x.txt", "content": "1"}).OperationID
+		kit.Object{"policy": kit.Object{"tools": kit.Object{"file_delete": "ask"}}})
+	op := h.Call(a.ID, "file_write", kit.Object{"path": "/shared/x.txt", "content": "1"}).OperationID
 	undo := func() (res reeve.Result) {
 		t.Helper()
 		h.Do("POST", "/api/operations/"+op+"/undo", nil).Decode(t, &res)
@@ -108,14 +109,14 @@ func TestO03_AnUndoThatWasDenied(t *testing.T) {
 	if again := undo(); first.State != reeve.Parked || again.OperationID != first.OperationID {
 		t.Fatalf("it waits: %+v, %+v", first, again)
 	}
-	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+first.ApprovalID+"/decision", Object{"decision": "deny"})
+	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+first.ApprovalID+"/decision", kit.Object{"decision": "deny"})
 	second := undo()
 	if second.State != reeve.Parked || second.OperationID == first.OperationID || second.Replayed {
 		t.Fatalf("asked again: %+v", second)
 	}
-	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+second.ApprovalID+"/decision", Object{"decision": "deny"})
+	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+second.ApprovalID+"/decision", kit.Object{"decision": "deny"})
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID,
-		Object{"policy": Object{"tools": Object{"file_delete": "allow"}}})
+		kit.Object{"policy": kit.Object{"tools": kit.Object{"file_delete": "allow"}}})
 	third := undo()
 	if third.State != reeve.Committed || third.Replayed {
 		t.Fatalf("allowed by now: %+v", third)
@@ -131,24 +132,24 @@ func TestG11_TriesGoOnThroughAnApproval(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"unsafe", "keyed"} {
 		t.Run(name, func(t *testing.T) {
-			var sent Counter
-			h := reevetest.StartWith(t, FastConfig(t), lateTools(&sent)...)
+			var sent kit.Counter
+			h := reevetest.StartWith(t, kit.FastConfig(t), lateTools(&sent)...)
 			a := h.Agent("a", name)
-			SetBudget(h, "agent:"+a.ID, Object{"limit": Object{"calls": 1}, "on_exceed": "park"})
+			kit.SetBudget(h, "agent:"+a.ID, kit.Object{"limit": kit.Object{"calls": 1}, "on_exceed": "park"})
 			first := finishOperation(h, h.Call(a.ID, name, nil).OperationID)
 			path := "/api/operations/" + first.ID + "/resolve"
-			h.Want(http.StatusOK, nil, "POST", path, Object{"resolution": "retry", "tries": first.Tries})
+			h.Want(http.StatusOK, nil, "POST", path, kit.Object{"resolution": "retry", "tries": first.Tries})
 			if parked := finishOperation(h, first.ID); parked.State != reeve.Parked || parked.Tries != first.Tries {
 				t.Fatalf("%+v", parked)
 			}
-			h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+GetInbox(h).Approvals[0].ID+"/decision",
-				Object{"decision": "approve"})
+			h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+kit.GetInbox(h).Approvals[0].ID+"/decision",
+				kit.Object{"decision": "approve"})
 			second := finishOperation(h, first.ID)
 			if second.State != reeve.Unknown || second.Tries != 2*first.Tries {
 				t.Fatalf("%+v, after %d tries", second, first.Tries)
 			}
-			h.Want(http.StatusConflict, nil, "POST", path, Object{"resolution": "skip", "tries": first.Tries})
-			h.Want(http.StatusOK, nil, "POST", path, Object{"resolution": "skip", "tries": second.Tries})
+			h.Want(http.StatusConflict, nil, "POST", path, kit.Object{"resolution": "skip", "tries": first.Tries})
+			h.Want(http.StatusOK, nil, "POST", path, kit.Object{"resolution": "skip", "tries": second.Tries})
 		})
 	}
 }

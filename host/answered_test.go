@@ -8,6 +8,7 @@ import (
 
 	"reeve"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // A 2xx says that it happened. Whatever is wrong with the rest of the answer, the operation is committed, is sent once,
@@ -28,25 +29,26 @@ func TestG12_WhatWasAnsweredHasHappened(t *testing.T) {
 			fmt.Fprint(out, `{"id":"ord-17"`)
 		},
 	}
-	w := NewWitness(t)
+	w := kit.NewWitness(t)
 	w.After = func(_ int, out http.ResponseWriter, r *http.Request) bool {
 		answer[r.URL.Query().Get("answer")](out)
 		return true
 	}
-	h := reevetest.StartWith(t, FastConfig(t))
+	h := reevetest.StartWith(t, kit.FastConfig(t))
 	h.Agent("a")
 	calls := 0
 	for name := range answer {
 		for _, effect := range []reeve.Effect{reeve.Unsafe, reeve.Keyed, reeve.Verifiable} {
 			id := string(effect) + "_" + name
-			spec := Object{"method": "POST", "url": w.URL + "/send?answer=" + name, "result": "/data/nope",
+			spec := kit.Object{"method": "POST", "url": w.URL + "/send?answer=" + name, "result": "/data/nope",
 				"max_response_bytes": 1000}
 			if effect == reeve.Verifiable {
-				spec["verify"] = Object{"url": w.URL + "/{operation_id}"}
+				spec["verify"] = kit.Object{"url": w.URL + "/{operation_id}"}
 			}
-			DefineHTTPTool(h, id, effect, spec, Object{"retry": Object{"attempts": 3, "delay_ms": 1, "max_ms": 1},
-				"timeout_ms": 60_000})
-			h.Want(http.StatusCreated, nil, "POST", "/api/agents/a/tools", Object{"tool_id": id})
+			kit.DefineHTTPTool(h, id, effect, spec,
+				kit.Object{"retry": kit.Object{"attempts": 3, "delay_ms": 1, "max_ms": 1},
+					"timeout_ms": 60_000})
+			h.Want(http.StatusCreated, nil, "POST", "/api/agents/a/tools", kit.Object{"tool_id": id})
 			res := h.Call("a", id, nil)
 			calls++
 			if res.IsError || res.State != reeve.Committed ||
@@ -56,7 +58,7 @@ func TestG12_WhatWasAnsweredHasHappened(t *testing.T) {
 			if name != "empty" && name != "binary" && !strings.Contains(res.Content, "ord-17") {
 				t.Errorf("%s: what it said is not shown: %s", id, res.Content)
 			}
-			if op := GetOperation(h, res.OperationID); op.State != reeve.Committed {
+			if op := kit.GetOperation(h, res.OperationID); op.State != reeve.Committed {
 				t.Errorf("%s: %+v", id, op)
 			}
 		}
@@ -67,7 +69,7 @@ func TestG12_WhatWasAnsweredHasHappened(t *testing.T) {
 	if done, sent := w.Count(); done != calls || sent != calls {
 		t.Errorf("%d calls: %d effects, %d requests", calls, done, sent)
 	}
-	if list := GetInbox(h).Unknown; len(list) != 0 {
+	if list := kit.GetInbox(h).Unknown; len(list) != 0 {
 		t.Errorf("a person is asked about %+v", list)
 	}
 }

@@ -15,11 +15,12 @@ import (
 	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // guarded is a tool whose calls a person approves, with a preview.
 type guarded struct {
-	ran  Counter
+	ran  kit.Counter
 	args atomic.Value
 	op   atomic.Value
 	base atomic.Value
@@ -27,7 +28,7 @@ type guarded struct {
 
 func (g *guarded) tool() reeve.Tool {
 	g.base.Store("v1")
-	t := Tool("guarded", reeve.Unsafe, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+	t := kit.Tool("guarded", reeve.Unsafe, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		g.ran.N.Add(1)
 		g.args.Store(string(inv.Args))
 		g.op.Store(inv.Operation)
@@ -37,13 +38,13 @@ func (g *guarded) tool() reeve.Tool {
 	t.Preview = func(_ context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
 		return reeve.Preview{Change: "+ " + string(inv.Args), Base: g.base.Load().(string)}, nil
 	}
-	t.ConfigSchema = json.RawMessage(AnyObject)
+	t.ConfigSchema = json.RawMessage(kit.AnyObject)
 	return t
 }
 
 func TestG14_APrivilegedCallIsParkedAsARow(t *testing.T) {
 	var g guarded
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	h := reevetest.StartWith(t, cfg, g.tool())
 	a := h.Agent("a", "guarded")
 	h.Call(a.ID, "guarded", map[string]any{"n": 0})
@@ -54,21 +55,21 @@ func TestG14_APrivilegedCallIsParkedAsARow(t *testing.T) {
 	if after := runtime.NumGoroutine(); after > before+5 {
 		t.Errorf("%d goroutines before, %d after 20 calls were parked", before, after)
 	}
-	res, _, status := TryCall(h, a.ID, Call{"tool": "guarded", "args": map[string]any{"b": 2, "a": 1.0},
+	res, _, status := kit.TryCall(h, a.ID, kit.Call{"tool": "guarded", "args": map[string]any{"b": 2, "a": 1.0},
 		"reason": "the boss wants it", "run": "r1"})
 	if status != http.StatusAccepted || res.State != reeve.Parked || res.Code != reeve.ApprovalRequired ||
 		res.ApprovalID == "" || res.IsError {
 		t.Fatalf("%d %+v", status, res)
 	}
 	// the run is parked
-	if _, p, status := TryCall(h, a.ID, Call{"tool": "guarded", "run": "r1"}); status != http.StatusConflict ||
+	if _, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "guarded", "run": "r1"}); status != http.StatusConflict ||
 		p.Code != reeve.Conflict {
 		t.Errorf("another call of the run: %d %+v", status, p)
 	}
 	h.Stop()
 	h = reevetest.StartWith(t, cfg, g.tool())
 	var got reeve.Approval
-	for _, x := range GetInbox(h).Approvals {
+	for _, x := range kit.GetInbox(h).Approvals {
 		if x.ID == res.ApprovalID {
 			got = x
 		}
@@ -78,16 +79,16 @@ func TestG14_APrivilegedCallIsParkedAsARow(t *testing.T) {
 		got.Preview != `+ {"a":1,"b":2}` || got.OperationID != res.OperationID || got.State != reeve.Pending {
 		t.Errorf("the inbox shows %+v", got)
 	}
-	if n := len(GetInbox(h).Approvals); n != 22 || g.ran.Count() != 0 {
+	if n := len(kit.GetInbox(h).Approvals); n != 22 || g.ran.Count() != 0 {
 		t.Errorf("%d wait, %d ran", n, g.ran.Count())
 	}
-	Decide(h, res.ApprovalID, "approve")
+	kit.Decide(h, res.ApprovalID, "approve")
 	h.Settle(t.Context())
 	if g.ran.Count() != 1 || g.args.Load() != `{"a":1,"b":2}` || g.op.Load() != res.OperationID {
 		t.Errorf("%d ran, with %v as %v", g.ran.Count(), g.args.Load(), g.op.Load())
 	}
 	// and the run goes on
-	if res, _, status := TryCall(h, a.ID, Call{"tool": "guarded", "run": "r1"}); status != http.StatusAccepted {
+	if res, _, status := kit.TryCall(h, a.ID, kit.Call{"tool": "guarded", "run": "r1"}); status != http.StatusAccepted {
 		t.Errorf("%d %+v", status, res)
 	}
 }
@@ -101,10 +102,11 @@ func TestG14_AskingAgainAsksOnce(t *testing.T) {
 	first := h.Call(a.ID, "guarded", map[string]any{"n": 1}, "Idempotency-Key", "k")
 	again := h.Call(a.ID, "guarded", map[string]any{"n": 1}, "Idempotency-Key", "k")
 	if !again.Replayed || again.ApprovalID != first.ApprovalID || again.State != reeve.Parked ||
-		len(GetInbox(h).Approvals) != 1 {
+		len(kit.GetInbox(h).Approvals) != 1 {
 		t.Errorf("%+v, then %+v", first, again)
 	}
-	if _, p, status := TryCall(h, a.ID, Call{"tool": "guarded", "args": map[string]any{"n": 2}}, "Idempotency-Key",
+	if _, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "guarded", "args": map[string]any{"n": 2}},
+		"Idempotency-Key",
 		"k"); status != http.StatusConflict {
 		t.Errorf("%d %+v", status, p)
 	}
@@ -116,16 +118,17 @@ func TestG14_AnApprovalLapsesWhenWhatItWasGivenForChanges(t *testing.T) {
 	for name, change := range map[string]func(h *reevetest.Host, a reeve.Agent, g *guarded){
 		"base": func(_ *reevetest.Host, _ reeve.Agent, g *guarded) { g.base.Store("v2") },
 		"categories": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
-			UpdateAgent(h, a, map[string]any{"categories": []string{NewCategory(h, "new")}})
+			kit.UpdateAgent(h, a, map[string]any{"categories": []string{kit.NewCategory(h, "new")}})
 		},
 		"policy": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
-			UpdateAgent(h, a, map[string]any{"policy": map[string]any{"tools": map[string]any{"guarded": "deny"}}})
+			kit.UpdateAgent(h, a, map[string]any{"policy": map[string]any{"tools": map[string]any{"guarded": "deny"}}})
 		},
 		"policy to allow": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
-			UpdateAgent(h, a, map[string]any{"policy": map[string]any{"tiers": map[string]any{"privileged": "allow"}}})
+			kit.UpdateAgent(h, a, map[string]any{
+				"policy": map[string]any{"tiers": map[string]any{"privileged": "allow"}}})
 		},
 		"kind": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
-			UpdateAgent(h, a, map[string]any{"kind": "reader"})
+			kit.UpdateAgent(h, a, map[string]any{"kind": "reader"})
 		},
 		"profile": func(h *reevetest.Host, _ reeve.Agent, _ *guarded) {
 			h.Want(http.StatusOK, nil, "PUT", "/api/profiles/assistant",
@@ -140,7 +143,7 @@ func TestG14_AnApprovalLapsesWhenWhatItWasGivenForChanges(t *testing.T) {
 				"config": map[string]any{"x": 1}})
 		},
 		"dormant": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
-			UpdateAgent(h, a, map[string]any{"lifecycle": "dormant"})
+			kit.UpdateAgent(h, a, map[string]any{"lifecycle": "dormant"})
 		},
 		"gone": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID, nil)
@@ -158,12 +161,12 @@ func TestG14_AnApprovalLapsesWhenWhatItWasGivenForChanges(t *testing.T) {
 				if order == "before the answer" {
 					change(h, a, &g)
 				}
-				Decide(h, res.ApprovalID, "approve")
+				kit.Decide(h, res.ApprovalID, "approve")
 				if order == "after the answer" {
 					change(h, a, &g)
 				}
 				h.Settle(t.Context())
-				op := GetOperation(h, res.OperationID)
+				op := kit.GetOperation(h, res.OperationID)
 				var got reeve.Approval
 				h.Want(http.StatusOK, &got, "GET", "/api/approvals/"+res.ApprovalID, nil)
 				if g.ran.Count() != 0 || op.State != reeve.DeniedOp || op.ResultID == "" || got.State != reeve.Lapsed {
@@ -172,7 +175,7 @@ func TestG14_AnApprovalLapsesWhenWhatItWasGivenForChanges(t *testing.T) {
 				if name == "gone" {
 					return
 				}
-				info := ResultInfo(t, PairCalls(h, ListThread(h, a.ID, ""))[res.CallID][1])
+				info := kit.ResultInfo(t, kit.PairCalls(h, kit.ListThread(h, a.ID, ""))[res.CallID][1])
 				if info.Status != "error" || info.Step.Name == "" || info.Message == "" {
 					t.Errorf("the thread is told %+v", info)
 				}
@@ -184,7 +187,7 @@ func TestG14_AnApprovalLapsesWhenWhatItWasGivenForChanges(t *testing.T) {
 // Nobody is asked about what an agent wanted that is gone.
 func TestG14_TheApprovalsOfAnAgentThatIsGoneLapse(t *testing.T) {
 	t.Parallel()
-	for name, end := range RemoveAgentBy {
+	for name, end := range kit.RemoveAgentBy {
 		t.Run(name, func(t *testing.T) {
 			var g guarded
 			h := reevetest.Start(t, g.tool())
@@ -192,20 +195,20 @@ func TestG14_TheApprovalsOfAnAgentThatIsGoneLapse(t *testing.T) {
 			res, stays := h.Call(a.ID, "guarded", map[string]any{"n": 1}),
 				h.Call(other.ID, "guarded", map[string]any{"n": 2})
 			end(h, a)
-			left := GetInbox(h).Approvals
+			left := kit.GetInbox(h).Approvals
 			if len(left) != 1 || left[0].ID != stays.ApprovalID {
 				t.Errorf("the inbox has %+v", left)
 			}
 			var got reeve.Approval
 			h.Want(http.StatusOK, &got, "GET", "/api/approvals/"+res.ApprovalID, nil)
-			if op := GetOperation(h, res.OperationID); got.State != reeve.Lapsed || got.Comment != "the agent was "+
+			if op := kit.GetOperation(h, res.OperationID); got.State != reeve.Lapsed || got.Comment != "the agent was "+
 				name ||
 				op.State != reeve.DeniedOp || op.ResultID == "" {
 				t.Errorf("%+v, %+v", got, op)
 			}
 			h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision",
 				map[string]any{"decision": "approve"})
-			Decide(h, stays.ApprovalID, "approve")
+			kit.Decide(h, stays.ApprovalID, "approve")
 			h.Settle(t.Context())
 			if g.ran.Count() != 1 {
 				t.Errorf("%d ran", g.ran.Count())
@@ -214,25 +217,20 @@ func TestG14_TheApprovalsOfAnAgentThatIsGoneLapse(t *testing.T) {
 	}
 }
 
-func UpdateAgent(h *reevetest.Host, a reeve.Agent, body map[string]any) {
-	h.T.Helper()
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID, body)
-}
-
 // A tool that was changed between asking and answering is not the one that was approved: defined ones and compiled-in
 // ones.
 func TestG14_AnotherToolVersionIsNotApproved(t *testing.T) {
 	t.Parallel()
-	w := NewWitness(t)
-	cfg := FastConfig(t)
+	w := kit.NewWitness(t)
+	cfg := kit.FastConfig(t)
 	var g guarded
 	h := reevetest.StartWith(t, cfg, g.tool())
 	spec := map[string]any{"method": "POST", "url": w.URL + "/one"}
-	DefineHTTPTool(h, "send", reeve.Unsafe, spec, map[string]any{"tier": "privileged"})
+	kit.DefineHTTPTool(h, "send", reeve.Unsafe, spec, map[string]any{"tier": "privileged"})
 	a := h.Agent("a", "send", "guarded")
 	sent, compiled := h.Call(a.ID, "send", nil), h.Call(a.ID, "guarded", nil)
 	body := map[string]any{"id": "send", "description": "Posts.", "effect": "unsafe", "tier": "privileged",
-		"parameters": json.RawMessage(AnyObject),
+		"parameters": json.RawMessage(kit.AnyObject),
 		"spec":       map[string]any{"method": "POST", "url": w.URL + "/two"}}
 	h.Want(http.StatusOK, nil, "PUT", "/api/tools/send", body)
 	h.Stop()
@@ -240,11 +238,11 @@ func TestG14_AnotherToolVersionIsNotApproved(t *testing.T) {
 	other.Description = "Now does something else."
 	h = reevetest.StartWith(t, cfg, other)
 	for _, res := range []reeve.Result{sent, compiled} {
-		Decide(h, res.ApprovalID, "approve")
+		kit.Decide(h, res.ApprovalID, "approve")
 	}
 	h.Settle(t.Context())
 	for _, res := range []reeve.Result{sent, compiled} {
-		if op := GetOperation(h, res.OperationID); op.State != reeve.DeniedOp || op.Code != reeve.Stale {
+		if op := kit.GetOperation(h, res.OperationID); op.State != reeve.DeniedOp || op.Code != reeve.Stale {
 			t.Errorf("%+v", op)
 		}
 	}
@@ -290,45 +288,46 @@ func TestG14_TheFirstAnswerWins(t *testing.T) {
 		if verdict.Load() == "approve" {
 			want, runs = reeve.Committed, 1
 		}
-		if op := GetOperation(h, res.OperationID); won.Load() != 1 || op.State != want || g.ran.Count() != runs {
+		if op := kit.GetOperation(h, res.OperationID); won.Load() != 1 || op.State != want || g.ran.Count() != runs {
 			t.Errorf("%d answers counted, the last %v, %d ran, %+v", won.Load(), verdict.Load(), g.ran.Count(), op)
 		}
 	}
-	PairCalls(h, ListThread(h, a.ID, ""))
+	kit.PairCalls(h, kit.ListThread(h, a.ID, ""))
 }
 
 // What nobody answers in time is closed, whether anybody looks or not.
 func TestG14_AnApprovalExpiresClosed(t *testing.T) {
 	t.Parallel()
 	var g guarded
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.ApprovalTTL = host.Duration(time.Second) // the least there is
 	h := reevetest.StartWith(t, cfg, g.tool())
 	a := h.Agent("a", "guarded")
 	late, unseen := h.Call(a.ID, "guarded", map[string]any{"n": 1}), h.Call(a.ID, "guarded", map[string]any{"n": 2})
 	var asked reeve.Approval
 	h.Want(http.StatusOK, &asked, "GET", "/api/approvals/"+late.ApprovalID, nil)
-	Eventually(t, "the approval to expire", func() bool { return reeve.Now().After(asked.ExpiresAt) })
+	kit.Eventually(t, "the approval to expire", func() bool { return reeve.Now().After(asked.ExpiresAt) })
 	h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+late.ApprovalID+"/decision",
 		map[string]any{"decision": "approve"})
-	Eventually(t, "the other, which nobody looks at, to expire", func() bool {
+	kit.Eventually(t, "the other, which nobody looks at, to expire", func() bool {
 		h.Settle(t.Context())
-		return GetOperation(h, unseen.OperationID).State == reeve.DeniedOp
+		return kit.GetOperation(h, unseen.OperationID).State == reeve.DeniedOp
 	})
 	for _, res := range []reeve.Result{late, unseen} {
 		var got reeve.Approval
 		h.Want(http.StatusOK, &got, "GET", "/api/approvals/"+res.ApprovalID, nil)
-		if op := GetOperation(h, res.OperationID); got.State != reeve.Expired || op.State != reeve.DeniedOp ||
+		if op := kit.GetOperation(h, res.OperationID); got.State != reeve.Expired || op.State != reeve.DeniedOp ||
 			op.Code != reeve.Denied {
 			t.Errorf("%+v, %+v", got, op)
 		}
-		if info := ResultInfo(t, PairCalls(h, ListThread(h, a.ID, ""))[res.CallID][1]); info.Code != reeve.Denied ||
+		if info := kit.ResultInfo(t,
+			kit.PairCalls(h, kit.ListThread(h, a.ID, ""))[res.CallID][1]); info.Code != reeve.Denied ||
 			!strings.Contains(info.Message, "expired") {
 			t.Errorf("the thread is told %+v", info)
 		}
 	}
-	if g.ran.Count() != 0 || len(GetInbox(h).Approvals) != 0 {
-		t.Errorf("%d ran, inbox %+v", g.ran.Count(), GetInbox(h))
+	if g.ran.Count() != 0 || len(kit.GetInbox(h).Approvals) != 0 {
+		t.Errorf("%d ran, inbox %+v", g.ran.Count(), kit.GetInbox(h))
 	}
 }
 
@@ -336,14 +335,14 @@ func TestG14_AnApprovalExpiresClosed(t *testing.T) {
 func TestG14_AVoidApprovalIsAConflict(t *testing.T) {
 	t.Parallel()
 	var g guarded
-	h := reevetest.StartWith(t, FastConfig(t), g.tool())
+	h := reevetest.StartWith(t, kit.FastConfig(t), g.tool())
 	a := h.Agent("a", "guarded")
 	denied, lapsed, used := h.Call(a.ID, "guarded", map[string]any{"n": 1}),
 		h.Call(a.ID, "guarded", map[string]any{"n": 2}), h.Call(a.ID, "guarded", map[string]any{"n": 3})
-	Decide(h, denied.ApprovalID, "deny")
-	Decide(h, used.ApprovalID, "approve")
+	kit.Decide(h, denied.ApprovalID, "deny")
+	kit.Decide(h, used.ApprovalID, "approve")
 	h.Settle(t.Context())
-	Decide(h, lapsed.ApprovalID, "approve")
+	kit.Decide(h, lapsed.ApprovalID, "approve")
 	g.base.Store("v2")
 	h.Settle(t.Context())
 	for _, c := range []struct {
@@ -379,8 +378,8 @@ func TestG14_DeniedIsToldToTheModel(t *testing.T) {
 	res := h.Call(a.ID, "guarded", nil, "Idempotency-Key", "k")
 	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision",
 		map[string]any{"decision": "deny", "comment": "use the other account"})
-	p := PairCalls(h, ListThread(h, a.ID, ""))[res.CallID]
-	if info := ResultInfo(t, p[1]); info.Code != reeve.Denied ||
+	p := kit.PairCalls(h, kit.ListThread(h, a.ID, ""))[res.CallID]
+	if info := kit.ResultInfo(t, p[1]); info.Code != reeve.Denied ||
 		!strings.Contains(p[1].Content, "use the other account") || info.Step.Name != "approval" {
 		t.Errorf("%q %+v", p[1].Content, info)
 	}
@@ -399,11 +398,11 @@ func TestG14_DeniedIsToldToTheModel(t *testing.T) {
 func TestG15_AnApprovedCallRunsAfterARestartOnce(t *testing.T) {
 	t.Parallel()
 	var g guarded
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	h := reevetest.StartWith(t, cfg, g.tool())
 	a := h.Agent("a", "guarded")
 	res := h.Call(a.ID, "guarded", map[string]any{"n": 1}, "Idempotency-Key", "k")
-	Decide(h, res.ApprovalID, "approve") // and the server stops before it is run
+	kit.Decide(h, res.ApprovalID, "approve") // and the server stops before it is run
 	h.Stop()
 	h = reevetest.StartWith(t, cfg, g.tool())
 	var wg sync.WaitGroup
@@ -415,7 +414,7 @@ func TestG15_AnApprovedCallRunsAfterARestartOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	op := GetOperation(h, res.OperationID)
+	op := kit.GetOperation(h, res.OperationID)
 	if g.ran.Count() != 1 || g.op.Load() != res.OperationID || op.State != reeve.Committed || op.CallID != res.CallID {
 		t.Errorf("%d ran as %v, %+v", g.ran.Count(), g.op.Load(), op)
 	}
@@ -428,15 +427,15 @@ func TestG15_AnApprovedCallRunsAfterARestartOnce(t *testing.T) {
 	}
 	h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision",
 		map[string]any{"decision": "approve"})
-	PairCalls(h, ListThread(h, a.ID, ""))
+	kit.PairCalls(h, kit.ListThread(h, a.ID, ""))
 }
 
 // An approved call that was under way when the server died is not run again: its outcome is unknown.
 func TestG15_AnApprovalIsUsedOnce(t *testing.T) {
 	t.Parallel()
 	started, release := make(chan struct{}), make(chan struct{})
-	var ran Counter
-	hang := Tool("hang", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
+	var ran kit.Counter
+	hang := kit.Tool("hang", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
 		if ran.N.Add(1) == 1 {
 			close(started)
 			<-release
@@ -444,15 +443,15 @@ func TestG15_AnApprovalIsUsedOnce(t *testing.T) {
 		return "ran", nil
 	})
 	hang.Tier = reeve.Privileged
-	h := reevetest.StartWith(t, FastConfig(t), hang)
+	h := reevetest.StartWith(t, kit.FastConfig(t), hang)
 	a := h.Agent("a", "hang")
 	res := h.Call(a.ID, "hang", nil)
-	Decide(h, res.ApprovalID, "approve")
+	kit.Decide(h, res.ApprovalID, "approve")
 	var wg sync.WaitGroup
 	wg.Go(func() { _, _ = h.Step(t.Context()) })
 	t.Cleanup(func() { close(release); wg.Wait() })
 	<-started
-	after := RestartAfterCrash(h, hang)
+	after := kit.RestartAfterCrash(h, hang)
 	if op := finishOperation(after, res.OperationID); op.State != reeve.Unknown || ran.Count() != 1 {
 		t.Errorf("%d ran, %+v", ran.Count(), op)
 	}
@@ -463,18 +462,19 @@ func TestG15_AnApprovalIsUsedOnce(t *testing.T) {
 func TestG15_TheSameCallWhileAPersonDenies(t *testing.T) {
 	t.Parallel()
 	between := func() {}
-	slow := Tool("slow", reeve.Unsafe, new(Counter).Handle)
+	slow := kit.Tool("slow", reeve.Unsafe, new(kit.Counter).Handle)
 	slow.Tier = reeve.Privileged
 	// after the operation was read, and before its result is
 	slow.Check = func(context.Context, *reeve.Invocation) error { between(); return nil }
-	h := reevetest.StartWith(t, FastConfig(t), slow)
+	h := reevetest.StartWith(t, kit.FastConfig(t), slow)
 	a := h.Agent("a", "slow")
-	first, _, status := TryCall(h, a.ID, Call{"tool": "slow"}, "Idempotency-Key", "k")
+	first, _, status := kit.TryCall(h, a.ID, kit.Call{"tool": "slow"}, "Idempotency-Key", "k")
 	if status != http.StatusAccepted || first.State != reeve.Parked {
 		t.Fatalf("%d %+v", status, first)
 	}
-	between = func() { between = func() {}; Decide(h, first.ApprovalID, "deny") }
-	if res, _, status := TryCall(h, a.ID, Call{"tool": "slow"}, "Idempotency-Key", "k"); status != http.StatusOK ||
+	between = func() { between = func() {}; kit.Decide(h, first.ApprovalID, "deny") }
+	if res, _, status := kit.TryCall(h, a.ID, kit.Call{"tool": "slow"}, "Idempotency-Key",
+		"k"); status != http.StatusOK ||
 		res.State != reeve.DeniedOp || res.Code != reeve.Denied || !res.Replayed {
 		t.Errorf("%d %+v", status, res)
 	}
@@ -484,7 +484,7 @@ func TestG15_TheSameCallWhileAPersonDenies(t *testing.T) {
 func TestG15_ARunningServerTakesItUp(t *testing.T) {
 	t.Parallel()
 	var g guarded
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	h := reevetest.StartWith(t, cfg, g.tool())
 	a := h.Agent("a", "guarded")
 	res := h.Call(a.ID, "guarded", nil)
@@ -519,14 +519,14 @@ func TestG15_ARunningServerTakesItUp(t *testing.T) {
 	if status := post("/api/approvals/"+res.ApprovalID+"/decision", `{"decision":"approve"}`); status != http.StatusOK {
 		t.Fatal(status)
 	}
-	Eventually(t, "the approved call to run", func() bool { return g.ran.Count() == 1 })
+	kit.Eventually(t, "the approved call to run", func() bool { return g.ran.Count() == 1 })
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
 	h = reevetest.StartWith(t, cfg, g.tool())
 	h.Settle(t.Context())
-	if op := GetOperation(h, res.OperationID); op.State != reeve.Committed || g.ran.Count() != 1 {
+	if op := kit.GetOperation(h, res.OperationID); op.State != reeve.Committed || g.ran.Count() != 1 {
 		t.Errorf("%d ran, %+v", g.ran.Count(), op)
 	}
 }
@@ -536,52 +536,56 @@ func TestG16_APreviewChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	a := h.Agent("a", "file_write", "file_edit", "file_delete", "file_read")
-	write := func(c Call) (reeve.Result, api.Problem, int) { return TryCall(h, a.ID, c.With("tool", "file_write")) }
+	write := func(c kit.Call) (reeve.Result, api.Problem, int) {
+		return kit.TryCall(h, a.ID, c.With("tool", "file_write"))
+	}
 	args := func(s string) map[string]any {
 		return map[string]any{"path": "/shared/a.txt", "content": s, "overwrite": true}
 	}
 	read := func() string {
-		res, _, _ := TryCall(h, a.ID, Call{"tool": "file_read", "args": map[string]any{"path": "/shared/a.txt"}})
+		res, _, _ := kit.TryCall(h, a.ID,
+			kit.Call{"tool": "file_read", "args": map[string]any{"path": "/shared/a.txt"}})
 		return res.Content
 	}
 	missing := read()
-	shown, _, status := write(Call{"args": args("one\n"), "preview_only": true})
+	shown, _, status := write(kit.Call{"args": args("one\n"), "preview_only": true})
 	if status != http.StatusOK || !shown.Preview || shown.Base == "" || !strings.Contains(shown.Content, "one") ||
 		shown.OperationID != "" {
 		t.Fatalf("%d %+v", status, shown)
 	}
-	if read() != missing || len(ListOperations(h)) != 0 {
-		t.Errorf("after a preview there is %q, and %d operations", read(), len(ListOperations(h)))
+	if read() != missing || len(kit.ListOperations(h)) != 0 {
+		t.Errorf("after a preview there is %q, and %d operations", read(), len(kit.ListOperations(h)))
 	}
-	if res, _, _ := write(Call{"args": args("one\n"), "base": shown.Base}); res.State != reeve.Committed {
+	if res, _, _ := write(kit.Call{"args": args("one\n"), "base": shown.Base}); res.State != reeve.Committed {
 		t.Fatalf("%+v", res)
 	}
-	if _, p, status := write(Call{"args": args("two\n"), "base": shown.Base}); status != http.StatusConflict ||
+	if _, p, status := write(kit.Call{"args": args("two\n"), "base": shown.Base}); status != http.StatusConflict ||
 		p.Code != reeve.Stale {
 		t.Errorf("with a stale base: %d %+v", status, p)
 	}
-	second, _, _ := write(Call{"args": args("two\n"), "preview_only": true})
+	second, _, _ := write(kit.Call{"args": args("two\n"), "preview_only": true})
 	if !strings.Contains(second.Content, "-one") || !strings.Contains(second.Content, "+two") {
 		t.Errorf("the diff is %q", second.Content)
 	}
-	if res, _, _ := write(Call{"args": args("meanwhile\n")}); res.State != reeve.Committed {
+	if res, _, _ := write(kit.Call{"args": args("meanwhile\n")}); res.State != reeve.Committed {
 		t.Fatalf("%+v", res)
 	}
-	if _, p, status := write(Call{"args": args("two\n"), "base": second.Base}); status != http.StatusConflict ||
+	if _, p, status := write(kit.Call{"args": args("two\n"), "base": second.Base}); status != http.StatusConflict ||
 		p.Code != reeve.Stale || read() == missing {
 		t.Errorf("%d %+v", status, p)
 	}
 	if !strings.Contains(read(), "meanwhile") {
 		t.Errorf("the file holds %q", read())
 	}
-	for _, c := range []Call{{"tool": "file_delete", "args": map[string]any{"path": "/shared/a.txt"}}} {
-		res, p, status := TryCall(h, a.ID, c.With("preview_only", true))
+	for _, c := range []kit.Call{{"tool": "file_delete", "args": map[string]any{"path": "/shared/a.txt"}}} {
+		res, p, status := kit.TryCall(h, a.ID, c.With("preview_only", true))
 		if status != http.StatusOK || !res.Preview || !strings.Contains(read(), "meanwhile") {
 			t.Errorf("%v: %d %+v %+v", c, status, res, p)
 		}
 	}
-	if _, p, status := TryCall(h, a.ID, Call{"tool": "file_read", "args": map[string]any{"path": "/shared/a.txt"},
-		"preview_only": true}); status != http.StatusNotImplemented || p.Code != reeve.Unsupported {
+	if _, p, status := kit.TryCall(h, a.ID,
+		kit.Call{"tool": "file_read", "args": map[string]any{"path": "/shared/a.txt"},
+			"preview_only": true}); status != http.StatusNotImplemented || p.Code != reeve.Unsupported {
 		t.Errorf("a preview of a tool that has none: %d %+v", status, p)
 	}
 }
@@ -592,17 +596,17 @@ func TestG16_APreviewNeedsNoApprovalButIsJudged(t *testing.T) {
 	var g guarded
 	h := reevetest.Start(t, g.tool())
 	a := h.Agent("a", "guarded")
-	res, _, status := TryCall(h, a.ID, Call{"tool": "guarded", "preview_only": true, "idempotency_key": "k"})
-	if status != http.StatusOK || !res.Preview || len(GetInbox(h).Approvals) != 0 {
+	res, _, status := kit.TryCall(h, a.ID, kit.Call{"tool": "guarded", "preview_only": true, "idempotency_key": "k"})
+	if status != http.StatusOK || !res.Preview || len(kit.GetInbox(h).Approvals) != 0 {
 		t.Errorf("%d %+v", status, res)
 	}
 	// the key is still free
 	if res := h.Call(a.ID, "guarded", nil, "Idempotency-Key", "k"); res.Replayed || res.State != reeve.Parked {
 		t.Errorf("%+v", res)
 	}
-	UpdateAgent(h, a, map[string]any{"policy": map[string]any{"tools": map[string]any{"guarded": "deny"}}})
-	if _, p, status := TryCall(h, a.ID,
-		Call{"tool": "guarded", "preview_only": true}); status != http.StatusForbidden ||
+	kit.UpdateAgent(h, a, map[string]any{"policy": map[string]any{"tools": map[string]any{"guarded": "deny"}}})
+	if _, p, status := kit.TryCall(h, a.ID,
+		kit.Call{"tool": "guarded", "preview_only": true}); status != http.StatusForbidden ||
 		p.Code != reeve.Denied {
 		t.Errorf("%d %+v", status, p)
 	}

@@ -3,30 +3,12 @@ package host_test
 import (
 	"net/http"
 	"testing"
-	"time"
 
 	"reeve"
-	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
-
-// WaitForAutomationRun waits for the last run of an automation to end.
-func WaitForAutomationRun(h *reevetest.Host, name string) (last reeve.AutomationRun) {
-	h.T.Helper()
-	for deadline := time.Now().Add(reevetest.Wait); ; time.Sleep(10 * time.Millisecond) {
-		var list api.AutomationRunList
-		h.Want(http.StatusOK, &list, "GET", "/api/automations/"+name+"/runs?limit=1", nil)
-		if len(list.Runs) == 1 {
-			if last = list.Runs[0]; last.Run.ID != "" && last.Run.State.Final() {
-				return last
-			}
-		}
-		if time.Now().After(deadline) {
-			h.T.Fatalf("the run is %+v", last)
-		}
-	}
-}
 
 // TestW19_AScriptAsksAnAgent: a script asks agents and waits for them, each once for each item, however often it starts
 // again; what goes wrong is thrown with its code.
@@ -34,14 +16,14 @@ func TestW19_AScriptAsksAnAgent(t *testing.T) {
 	t.Parallel()
 	d := newDeeds()
 	cfg := host.Config{Dir: t.TempDir()}
-	cfg.Models.Default, cfg.Models.Script = "rehearsal", WriteScript(t, `- {when: {system: I am writer, said: rain}, text: "It pours."}
+	cfg.Models.Default, cfg.Models.Script = "rehearsal", kit.WriteScript(t, `- {when: {system: I am writer, said: rain}, text: "It pours."}
 - {when: {system: I am writer, said: fog}, text: '{"line": "Grey."}'}
 - {when: {system: I am broken}, fail: {status: 400, message: broken}}
 `)
 	h := reevetest.Run(t, cfg, d.tools()...)
-	NewPersona(h, "writer", nil)
-	NewPersona(h, "broken", nil)
-	h.Want(http.StatusCreated, nil, "POST", "/api/automations", Call{"name": "poet", "tools": []string{"delegate", "mail_send"}, "source": `
+	kit.NewPersona(h, "writer", nil)
+	kit.NewPersona(h, "broken", nil)
+	h.Want(http.StatusCreated, nil, "POST", "/api/automations", kit.Call{"name": "poet", "tools": []string{"delegate", "mail_send"}, "source": `
 const failed = {};
 for (const id of ['rain', 'fog']) {
   await Items.withItem(id, id, async (ctx) => {
@@ -62,8 +44,8 @@ await Items.withItem('wrong', 'wrong', async (ctx) => {
   }
 });
 JSON.stringify(failed)`})
-	h.Want(http.StatusCreated, nil, "POST", "/api/automations/poet/runs", Call{})
-	run := WaitForAutomationRun(h, "poet")
+	h.Want(http.StatusCreated, nil, "POST", "/api/automations/poet/runs", kit.Call{})
+	run := kit.WaitForAutomationRun(h, "poet")
 	if run.Run.State != reeve.RunCompleted ||
 		run.Run.Output != `{"nobody":"NOT_FOUND","broken":"MODEL_FAILED","poet":"UNSUPPORTED"}` {
 		t.Errorf("%s: %s %s", run.Run.State, run.Run.Output, run.Run.Message)
@@ -71,25 +53,26 @@ JSON.stringify(failed)`})
 	if got := d.String(); got != "map[both: It pours.Grey.:1 fog: Grey.:1 rain: It pours.:1]" {
 		t.Errorf("done: %s", got)
 	}
-	if n := len(ListChildren(h, run.Run.ID)); n != 5 {
+	if n := len(kit.ListChildren(h, run.Run.ID)); n != 5 {
 		t.Errorf("it asked %d times", n)
 	}
-	h.Want(http.StatusCreated, nil, "POST", "/api/automations/poet/runs", Call{})
-	if again := WaitForAutomationRun(h, "poet"); len(ListChildren(h, again.Run.ID)) != 0 && again.Run.ID != run.Run.ID {
-		t.Errorf("run again, it asked %d times", len(ListChildren(h, again.Run.ID)))
+	h.Want(http.StatusCreated, nil, "POST", "/api/automations/poet/runs", kit.Call{})
+	if again := kit.WaitForAutomationRun(h, "poet"); len(kit.ListChildren(h, again.Run.ID)) != 0 &&
+		again.Run.ID != run.Run.ID {
+		t.Errorf("run again, it asked %d times", len(kit.ListChildren(h, again.Run.ID)))
 	}
 }
 
 // TestW19_OnlyInsideAnItem: to ask an agent changes something, and so belongs into an item.
 func TestW19_OnlyInsideAnItem(t *testing.T) {
 	t.Parallel()
-	h := RunScriptedIn(t, t.TempDir(), "- {text: hi}\n")
-	NewPersona(h, "writer", nil)
-	h.Want(http.StatusCreated, nil, "POST", "/api/automations", Call{"name": "poet", "tools": []string{"delegate"},
+	h := kit.RunScriptedIn(t, t.TempDir(), "- {text: hi}\n")
+	kit.NewPersona(h, "writer", nil)
+	h.Want(http.StatusCreated, nil, "POST", "/api/automations", kit.Call{"name": "poet", "tools": []string{"delegate"},
 		"source": `await Agents.delegate({ agent: 'writer', input: 'hello' })`})
-	h.Want(http.StatusCreated, nil, "POST", "/api/automations/poet/runs", Call{})
-	if run := WaitForAutomationRun(h, "poet"); run.Run.State != reeve.RunFailed || run.Run.Code != reeve.Conflict ||
-		len(ListChildren(h, run.Run.ID)) != 0 {
+	h.Want(http.StatusCreated, nil, "POST", "/api/automations/poet/runs", kit.Call{})
+	if run := kit.WaitForAutomationRun(h, "poet"); run.Run.State != reeve.RunFailed || run.Run.Code != reeve.Conflict ||
+		len(kit.ListChildren(h, run.Run.ID)) != 0 {
 		t.Errorf("%+v", run.Run)
 	}
 }

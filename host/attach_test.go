@@ -12,8 +12,8 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/host"
-	"reeve/model"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 var png = []byte("\x89PNG\r\n\x1a\n and what makes a picture")
@@ -48,23 +48,10 @@ func newGallery(t *testing.T) *gallery {
 	return g
 }
 
-// LastMedia gives the media of what a model was last asked.
-func (l *RecordingModel) LastMedia() (list []model.Part) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, m := range l.Requests[len(l.Requests)-1].Messages {
-		for _, p := range m.Parts {
-			if p.Type == model.Media {
-				list = append(list, p)
-			}
-		}
-	}
-	return list
-}
-
-func visitor(t *testing.T) (*reevetest.Host, *RecordingModel, *gallery) {
+func visitor(t *testing.T) (*reevetest.Host, *kit.RecordingModel, *gallery) {
 	t.Helper()
-	g, heard := newGallery(t), &RecordingModel{Model: ScriptedModel(t, "answers:\n- {text: seen, when: {said: /./}}\n")}
+	g, heard := newGallery(t),
+		&kit.RecordingModel{Model: kit.ScriptedModel(t, "answers:\n- {text: seen, when: {said: /./}}\n")}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard,
 		HTTPAllow: []string{strings.TrimPrefix(g.URL, "http://")}})
 	h.Agent("bot")
@@ -77,10 +64,11 @@ func TestW02_AttachmentsByAddressAreFetched(t *testing.T) {
 	t.Parallel()
 	h, heard, g := visitor(t)
 	c := h.Talk("bot")
-	body := Object{"content": "look", "attachments": []Object{{"media_type": "image/png", "url": g.URL + "/cat.png"}}}
+	body := kit.Object{"content": "look",
+		"attachments": []kit.Object{{"media_type": "image/png", "url": g.URL + "/cat.png"}}}
 	var first, again reeve.Turn
 	h.Want(http.StatusCreated, &first, "POST", "/api/conversations/"+c.ID+"/turns", body, "Idempotency-Key", "k")
-	WaitForTurn(h, first.ID)
+	kit.WaitForTurn(h, first.ID)
 	if list := heard.LastMedia(); len(list) != 1 || !bytes.Equal(list[0].Data, png) || list[0].URL != "" ||
 		list[0].MediaType != "image/png" {
 		t.Errorf("the model was shown %+v", list)
@@ -90,9 +78,9 @@ func TestW02_AttachmentsByAddressAreFetched(t *testing.T) {
 	if again.ID != first.ID {
 		t.Errorf("the same key began another turn: %+v", again)
 	}
-	body["attachments"] = []Object{{"media_type": "image/png", "url": g.URL + "/dog.png"}}
+	body["attachments"] = []kit.Object{{"media_type": "image/png", "url": g.URL + "/dog.png"}}
 	h.Want(http.StatusConflict, nil, "POST", "/api/conversations/"+c.ID+"/turns", body, "Idempotency-Key", "k")
-	WaitForTurn(h, StartTurn(h, c.ID, "and again").ID)
+	kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "and again").ID)
 	if list := heard.LastMedia(); len(list) != 1 || !bytes.Equal(list[0].Data, png) {
 		t.Errorf("in the next turn the model was shown %+v", list)
 	}
@@ -126,8 +114,8 @@ func TestW02_AttachmentsThatCannotBeFetched(t *testing.T) {
 		"ftp://example.com/cat.png": {http.StatusBadRequest, reeve.Validation, "web address"},
 	} {
 		r := h.Do("POST", "/api/conversations/"+c.ID+"/turns",
-			Object{"content": "look",
-				"attachments": []Object{{"media_type": "image/png", "data": base64.StdEncoding.EncodeToString(png)},
+			kit.Object{"content": "look",
+				"attachments": []kit.Object{{"media_type": "image/png", "data": base64.StdEncoding.EncodeToString(png)},
 					{"media_type": "image/png", "url": address}}})
 		var p api.Problem
 		r.Decode(t, &p)
@@ -139,10 +127,10 @@ func TestW02_AttachmentsThatCannotBeFetched(t *testing.T) {
 	if n := other.asked.Load(); n != 0 {
 		t.Errorf("an address that is not allowed was asked %d times", n)
 	}
-	if list := ListTurns(h, c.ID); len(list) != 0 || len(heard.Requests) != 0 {
+	if list := kit.ListTurns(h, c.ID); len(list) != 0 || len(heard.Requests) != 0 {
 		t.Errorf("%+v", list)
 	}
-	if d := WaitForTurn(h, StartTurn(h, c.ID, "go on").ID); d.State != reeve.RunCompleted {
+	if d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "go on").ID); d.State != reeve.RunCompleted {
 		t.Errorf("%+v", d.Turn)
 	}
 }
@@ -152,11 +140,11 @@ func TestW02_AttachmentsThatCannotBeFetched(t *testing.T) {
 func TestW23_PicturesByAddress(t *testing.T) {
 	t.Parallel()
 	h, heard, g := visitor(t)
-	seen := Object{"type": "image_url", "image_url": Object{"url": g.URL + "/cat.png"}}
-	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", Object{"model": "bot", "messages": []Object{
-		{"role": "user", "content": []Object{{"type": "text", "text": "one"}, seen}},
+	seen := kit.Object{"type": "image_url", "image_url": kit.Object{"url": g.URL + "/cat.png"}}
+	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", kit.Object{"model": "bot", "messages": []kit.Object{
+		{"role": "user", "content": []kit.Object{{"type": "text", "text": "one"}, seen}},
 		{"role": "assistant", "content": "a cat"},
-		{"role": "user", "content": []Object{{"type": "text", "text": "two"}, seen}}}})
+		{"role": "user", "content": []kit.Object{{"type": "text", "text": "two"}, seen}}}})
 	list := heard.LastMedia()
 	if len(list) != 2 {
 		t.Fatalf("the model was shown %+v", list)
@@ -167,14 +155,14 @@ func TestW23_PicturesByAddress(t *testing.T) {
 		}
 	}
 	h.Want(http.StatusOK, nil, "POST", "/v1/responses",
-		Object{"model": "bot", "input": []Object{{"role": "user",
-			"content": []Object{{"type": "input_image", "image_url": g.URL + "/cat.png"}}}}})
+		kit.Object{"model": "bot", "input": []kit.Object{{"role": "user",
+			"content": []kit.Object{{"type": "input_image", "image_url": g.URL + "/cat.png"}}}}})
 	if list := heard.LastMedia(); len(list) != 1 || !bytes.Equal(list[0].Data, png) {
 		t.Errorf("the model was shown %+v", list)
 	}
 	r := h.Do("POST", "/v1/chat/completions",
-		Object{"model": "bot", "messages": []Object{{"role": "user",
-			"content": []Object{{"type": "image_url", "image_url": Object{"url": g.URL + "/none"}}}}}})
+		kit.Object{"model": "bot", "messages": []kit.Object{{"role": "user",
+			"content": []kit.Object{{"type": "image_url", "image_url": kit.Object{"url": g.URL + "/none"}}}}}})
 	if r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), "responded 404") {
 		t.Errorf("%d %s", r.Status, r.Body)
 	}
@@ -184,19 +172,19 @@ func TestW23_PicturesByAddress(t *testing.T) {
 func TestW23_PicturesAreChecked(t *testing.T) {
 	t.Parallel()
 	h, _, _ := visitor(t)
-	picture := func(kind string, data []byte) Object {
-		return Object{"type": "image_url", "image_url": Object{"url": "data:" + kind + ";base64," +
+	picture := func(kind string, data []byte) kit.Object {
+		return kit.Object{"type": "image_url", "image_url": kit.Object{"url": "data:" + kind + ";base64," +
 			base64.StdEncoding.EncodeToString(data)}}
 	}
-	say := func(parts ...Object) reevetest.Reply {
+	say := func(parts ...kit.Object) reevetest.Reply {
 		return h.Do("POST", "/v1/chat/completions",
-			Object{"model": "bot", "messages": []Object{{"role": "user", "content": parts}}})
+			kit.Object{"model": "bot", "messages": []kit.Object{{"role": "user", "content": parts}}})
 	}
 	good := picture("image/png", png)
 	if r := say(good); r.Status != http.StatusOK {
 		t.Errorf("a picture: %d %s", r.Status, r.Body)
 	}
-	many := make([]Object, 21)
+	many := make([]kit.Object, 21)
 	for i := range many {
 		many[i] = good
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/test/kit"
 )
 
 // TestK04_ItemsAreWhatTheLedgerSays goes over many items, most of which the script's process knows beforehand: done,
@@ -25,25 +26,26 @@ for (const id of ['i12', 'i15', 'q "<&>', 'q "<&>', 'ü é', 'x\u2028y', 'i14'])
 seen.join(' ')`
 	a, d := automate(t, source)
 	d.refuse("i13", true)
-	r := a.StartRun(Call{"input": Call{"to": 20, "mark": ""}})
-	Equal(t, r.Run.State, reeve.RunFailed, "an item failed")
-	Equal(t, r.Script.Progress.Done, 12, "items done")
-	a.Want(200, nil, "POST", a.Path("/items/skip"), Call{"item": "i13"})
-	a.Want(200, nil, "POST", a.Path("/items/reprocess"), Call{"item": "i16"})
+	r := a.StartRun(kit.Call{"input": kit.Call{"to": 20, "mark": ""}})
+	kit.Equal(t, r.Run.State, reeve.RunFailed, "an item failed")
+	kit.Equal(t, r.Script.Progress.Done, 12, "items done")
+	a.Want(200, nil, "POST", a.Path("/items/skip"), kit.Call{"item": "i13"})
+	a.Want(200, nil, "POST", a.Path("/items/reprocess"), kit.Call{"item": "i16"})
 	d.refuse("i20", true)
-	r = a.StartRun(Call{"input": Call{"to": 22, "mark": " again"}})
-	Equal(t, r.Run.State, reeve.RunFailed, "another failed")
+	r = a.StartRun(kit.Call{"input": kit.Call{"to": 22, "mark": " again"}})
+	kit.Equal(t, r.Run.State, reeve.RunFailed, "another failed")
 	a.SaveVersion(strings.ReplaceAll(source, "seen.join(' ')", "seen.join(' ') + '.'"), true)
 	d.refuse("i20", false)
-	r = a.StartRun(Call{"input": Call{"to": 24, "mark": "", "why": "mended"}})
-	Equal(t, r.Run.State, reeve.RunCompleted, r.Run.Message)
-	Equal(t, r.Run.Output, `i10+1 i11+1 i12+1 ? i14+1 i15+1 i16~+2 i17+1 i18+1 i19+1 i20-1 i21~+1 i22-1 i23-1 i12~+1 i15~+1 q "<&>+1 q "<&>+1 ü é+1 `+"x\u2028y"+`+1 i14~+1.`, "what the script saw")
+	r = a.StartRun(kit.Call{"input": kit.Call{"to": 24, "mark": "", "why": "mended"}})
+	kit.Equal(t, r.Run.State, reeve.RunCompleted, r.Run.Message)
+	kit.Equal(t, r.Run.Output,
+		`i10+1 i11+1 i12+1 ? i14+1 i15+1 i16~+2 i17+1 i18+1 i19+1 i20-1 i21~+1 i22-1 i23-1 i12~+1 i15~+1 q "<&>+1 q "<&>+1 ü é+1 `+"x\u2028y"+`+1 i14~+1.`, "what the script saw")
 	for id, n := range d.done {
 		if want := map[string]int{"i16": 2}[id]; n != max(1, want) {
 			t.Errorf("%s was done %d times", id, n)
 		}
 	}
-	Equal(t, len(d.done), 16, "deeds")
+	kit.Equal(t, len(d.done), 16, "deeds")
 }
 
 // TestK08_TwoItemsAtOnce begins two items side by side, as the first ones of a run and later, when the script's process
@@ -60,7 +62,7 @@ func TestK08_TwoItemsAtOnce(t *testing.T) {
 		a.MustFail(reeve.LogicFailure, "script.js:1:", `Items.withItem was called for item "`+name+`2" while item "`+
 			name+
 			`1" is open`)
-		Equal(t, a.ItemState(name+"1"), reeve.ItemFailed, name)
-		Equal(t, a.ListItems("item="+name+"2").Total, 0, name)
+		kit.Equal(t, a.ItemState(name+"1"), reeve.ItemFailed, name)
+		kit.Equal(t, a.ListItems("item="+name+"2").Total, 0, name)
 	}
 }

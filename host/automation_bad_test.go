@@ -9,13 +9,14 @@ import (
 	"reeve"
 	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // TestK22_BadScripts runs scripts that go wrong in every way there is. Each run ends within its limits with a typed
 // error at the script's own line, the ledger says what happened, and the server is fine.
 func TestK22_BadScripts(t *testing.T) {
 	d := newDeeds()
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	// enough for each on a busy machine; the endless ones take all of it
 	cfg.ScriptTime = host.Duration(10 * time.Second)
 	h := reevetest.StartWith(t, cfg, d.tools()...)
@@ -71,10 +72,10 @@ func TestK22_BadScripts(t *testing.T) {
 			[]string{"script.js:4:", "as meant"}, reeve.ItemFailed, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &Automation{Host: h, T: t, Name: "bad"}
+			a := &kit.Automation{Host: h, T: t, Name: "bad"}
 			version := a.SaveVersion(c.source, false)
 			id := strings.ReplaceAll(name, " ", "-")
-			r := a.StartRun(Call{"version": version, "input": id})
+			r := a.StartRun(kit.Call{"version": version, "input": id})
 			if r.Run.State != reeve.RunFailed || r.Run.Code != c.code || r.Script.Class != reeve.LogicFailure &&
 				r.Script.Class != reeve.NetworkFailure {
 				t.Errorf("the run is %s, %s, %s: %s", r.Run.State, r.Run.Code, r.Script.Class, r.Run.Message)
@@ -98,7 +99,8 @@ func TestK22_BadScripts(t *testing.T) {
 	}
 	// A script that cannot be read is refused when it is saved, at its line, and is no version.
 	for _, language := range []string{"js", "ts"} {
-		r := h.Want(400, nil, "POST", a.Path("/versions"), Call{"source": "1;\nconst a = ;\n", "language": language})
+		r := h.Want(400, nil, "POST", a.Path("/versions"), kit.Call{"source": "1;\nconst a = ;\n",
+			"language": language})
 		if !strings.Contains(string(r.Body), "script."+language+":2:") ||
 			!strings.Contains(string(r.Body), `"/source"`) {
 			t.Errorf("a syntax error in %s: %s", language, r.Body)
@@ -106,17 +108,17 @@ func TestK22_BadScripts(t *testing.T) {
 	}
 	a.SaveVersion(`await Items.withItem('after', 'After', async () => { await Mail.send({ to: 'after' }) }); 'fine'`,
 		false)
-	Equal(t, a.MustComplete().Run.Output, "fine", "after all that")
+	kit.Equal(t, a.MustComplete().Run.Output, "fine", "after all that")
 }
 
 func TestBadInput_AnAgentIsNotTurnedIntoAnAutomation(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {text: Hello.}\n")
+	h := kit.RunScripted(t, "- {text: Hello.}\n")
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-		Object{"name": "coach", "config": Object{"instructions": "You coach."}})
-	WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "hi").ID)
+		kit.Object{"name": "coach", "config": kit.Object{"instructions": "You coach."}})
+	kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "hi").ID)
 	for _, name := range []string{"coach", "bot"} { // one was told what to do, the other has run
-		h.Want(http.StatusConflict, nil, "POST", "/api/automations", Object{"name": name, "source": "1"})
+		h.Want(http.StatusConflict, nil, "POST", "/api/automations", kit.Object{"name": name, "source": "1"})
 		h.Want(http.StatusNotFound, nil, "GET", "/api/automations/"+name, nil)
 	}
 }
@@ -142,7 +144,7 @@ func TestK13_TotalsThatAreNone(t *testing.T) {
 	for _, n := range []string{"NaN", "Infinity", "-Infinity", "null", "undefined", "", "-1", "1.5", "1e300", "2 ** 53",
 		"'3'"} {
 		a.SaveVersion("Items.total("+n+")", false)
-		if r := a.StartRun(Call{}); r.Run.State != reeve.RunFailed ||
+		if r := a.StartRun(kit.Call{}); r.Run.State != reeve.RunFailed ||
 			!strings.Contains(r.Run.Message, "Items.total requires the number of items") {
 			t.Errorf("%s: %s %s", n, r.Run.State, r.Run.Message)
 		}
@@ -151,7 +153,7 @@ func TestK13_TotalsThatAreNone(t *testing.T) {
 	a.MustComplete()
 	for _, n := range []string{"10n", "10n ** 30n"} {
 		a.SaveVersion("Items.total("+n+")", false)
-		if r := a.StartRun(Call{}); r.Run.State != reeve.RunFailed ||
+		if r := a.StartRun(kit.Call{}); r.Run.State != reeve.RunFailed ||
 			!strings.Contains(r.Run.Message, "was given a BigInt") || !strings.Contains(r.Run.Message, "Number(n)") {
 			t.Errorf("%s: %s %s", n, r.Run.State, r.Run.Message)
 		}

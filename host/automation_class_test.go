@@ -13,6 +13,7 @@ import (
 	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // twoLetters sends a letter for each of two items, and hides what goes wrong if it can.
@@ -24,9 +25,9 @@ for (const id of ['a', 'b']) await Items.withItem(id, 'Letter ' + id, async (ctx
 
 // midScript runs twoLetters until the first request has had its effect but not its answer, and gives the world as a
 // crash would leave it then.
-func midScript(t *testing.T, w *Witness, effect reeve.Effect, spec map[string]any) *Automation {
+func midScript(t *testing.T, w *kit.Witness, effect reeve.Effect, spec map[string]any) *kit.Automation {
 	t.Helper()
-	h := reevetest.StartWith(t, FastConfig(t))
+	h := reevetest.StartWith(t, kit.FastConfig(t))
 	s := map[string]any{"method": "POST", "url": w.URL + "/send"}
 	for k, v := range spec {
 		s[k] = v
@@ -35,10 +36,11 @@ func midScript(t *testing.T, w *Witness, effect reeve.Effect, spec map[string]an
 	if effect == reeve.Verifiable {
 		limit = 3_000 // for so long nothing is sent again
 	}
-	DefineHTTPTool(h, "send", effect, s, map[string]any{"timeout_ms": limit})
-	a := &Automation{Host: h, T: t, Name: "letters"}
-	h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "source": twoLetters, "tools": []string{"send"}})
-	h.Want(201, nil, "POST", a.Path("/runs"), Call{})
+	kit.DefineHTTPTool(h, "send", effect, s, map[string]any{"timeout_ms": limit})
+	a := &kit.Automation{Host: h, T: t, Name: "letters"}
+	h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "source": twoLetters,
+		"tools": []string{"send"}})
+	h.Want(201, nil, "POST", a.Path("/runs"), kit.Call{})
 	release := make(chan struct{})
 	w.After = func(n int, _ http.ResponseWriter, r *http.Request) bool {
 		if n == 1 {
@@ -54,32 +56,21 @@ func midScript(t *testing.T, w *Witness, effect reeve.Effect, spec map[string]an
 	wg.Go(func() { _, _ = h.Step(ctx) })
 	t.Cleanup(func() { close(release); wg.Wait() })
 	<-w.Reached
-	next := &Automation{Host: RestartAfterCrash(h), T: t, Name: a.Name}
+	next := &kit.Automation{Host: kit.RestartAfterCrash(h), T: t, Name: a.Name}
 	stop() // the crashed host starts nothing more, even once its request has timed out
-	Equal(t, JoinValues(len(ListOperations(next.Host)), ListOperations(next.Host)[0].State, next.ItemState("a")),
+	kit.Equal(t, kit.JoinValues(len(kit.ListOperations(next.Host)), kit.ListOperations(next.Host)[0].State,
+		next.ItemState("a")),
 		"1 dispatched processing", "what the crash left")
 	return next
 }
 
-// WaitForRun lets everything go on until the run has ended, or waits.
-func (a *Automation) WaitForRun(want reeve.RunState) {
-	a.T.Helper()
-	Eventually(a.T, "the run to be "+string(want), func() bool {
-		if _, err := a.Step(a.T.Context()); err != nil {
-			a.T.Fatal(err)
-		}
-		runs := ListAutomationRuns(a)
-		return len(runs) > 0 && runs[0].Run.State == want
-	})
-}
-
 func TestG09_KeyedInAScript(t *testing.T) {
 	t.Parallel()
-	w := NewWitness(t)
+	w := kit.NewWitness(t)
 	a := midScript(t, w, reeve.Keyed, nil)
 	a.WaitForRun(reeve.RunCompleted)
 	effects, requests := w.Count()
-	Equal(t, JoinValues(effects, requests, w.Keys()[0] == w.Keys()[1], a.ItemState("a"), a.ItemState("b")),
+	kit.Equal(t, kit.JoinValues(effects, requests, w.Keys()[0] == w.Keys()[1], a.ItemState("a"), a.ItemState("b")),
 		"2 3 true done done",
 		"sent again with the same key")
 }
@@ -87,42 +78,43 @@ func TestG09_KeyedInAScript(t *testing.T) {
 func TestG10_VerifiableInAScript(t *testing.T) {
 	t.Parallel()
 	t.Run("applied", func(t *testing.T) {
-		w := NewWitness(t)
-		a := midScript(t, w, reeve.Verifiable, VerifySpec(w, nil))
+		w := kit.NewWitness(t)
+		a := midScript(t, w, reeve.Verifiable, kit.VerifySpec(w, nil))
 		a.WaitForRun(reeve.RunCompleted)
 		effects, requests := w.Count()
-		Equal(t, JoinValues(effects, requests, a.ItemState("a"), a.ItemState("b")), "2 2 done done",
+		kit.Equal(t, kit.JoinValues(effects, requests, a.ItemState("a"), a.ItemState("b")), "2 2 done done",
 			"the look-up decides")
 	})
 	t.Run("not applied", func(t *testing.T) {
-		w := NewWitness(t)
-		a := midScript(t, w, reeve.Verifiable, VerifySpec(w, nil))
+		w := kit.NewWitness(t)
+		a := midScript(t, w, reeve.Verifiable, kit.VerifySpec(w, nil))
 		w.Forget() // the far side lost it
 		first := w.Keys()[0]
 		a.WaitForRun(reeve.RunCompleted)
 		effects, _ := w.Count()
-		Equal(t, JoinValues(effects, w.CountRequests(first), a.ItemState("a"), a.ItemState("b")), "2 2 done done",
+		kit.Equal(t, kit.JoinValues(effects, w.CountRequests(first), a.ItemState("a"), a.ItemState("b")),
+			"2 2 done done",
 			"it is sent again")
 	})
 	t.Run("cannot tell", func(t *testing.T) {
-		w := NewWitness(t)
+		w := kit.NewWitness(t)
 		a := midScript(t, w, reeve.Verifiable,
-			VerifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}}))
-		Eventually(t, "the operation is unknown", func() bool {
+			kit.VerifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}}))
+		kit.Eventually(t, "the operation is unknown", func() bool {
 			if _, err := a.Step(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			return len(GetInbox(a.Host).Unknown) == 1
+			return len(kit.GetInbox(a.Host).Unknown) == 1
 		})
 		a.WaitForRun(reeve.RunParked)
 		_, requests := w.Count()
-		Equal(t, JoinValues(requests, a.ItemState("a"), a.ListItems("").Total), "1 processing 1",
+		kit.Equal(t, kit.JoinValues(requests, a.ItemState("a"), a.ListItems("").Total), "1 processing 1",
 			"nothing is sent again, and the run waits for a person")
-		a.Want(200, nil, "POST", "/api/operations/"+GetInbox(a.Host).Unknown[0].ID+"/resolve",
-			Call{"resolution": "happened"})
+		a.Want(200, nil, "POST", "/api/operations/"+kit.GetInbox(a.Host).Unknown[0].ID+"/resolve",
+			kit.Call{"resolution": "happened"})
 		a.WaitForRun(reeve.RunCompleted)
 		_, requests = w.Count()
-		Equal(t, JoinValues(requests, a.ItemState("a"), a.ItemState("b")), "2 done done", "then it goes on")
+		kit.Equal(t, kit.JoinValues(requests, a.ItemState("a"), a.ItemState("b")), "2 done done", "then it goes on")
 	})
 }
 
@@ -131,17 +123,18 @@ func TestG11_UnsafeInAScript(t *testing.T) {
 	for choice, want := range map[string]string{"happened": "2 done done", "retry": "3 done done",
 		"skip": "2 done done"} {
 		t.Run(choice, func(t *testing.T) {
-			w := NewWitness(t)
+			w := kit.NewWitness(t)
 			a := midScript(t, w, reeve.Unsafe, nil)
 			a.WaitForRun(reeve.RunParked)
 			_, requests := w.Count()
-			Equal(t, JoinValues(requests, len(GetInbox(a.Host).Unknown), a.ItemState("a")), "1 1 processing",
+			kit.Equal(t, kit.JoinValues(requests, len(kit.GetInbox(a.Host).Unknown), a.ItemState("a")),
+				"1 1 processing",
 				"nothing is sent again, and the run waits for a person")
-			a.Want(200, nil, "POST", "/api/operations/"+GetInbox(a.Host).Unknown[0].ID+"/resolve",
-				Call{"resolution": choice})
+			a.Want(200, nil, "POST", "/api/operations/"+kit.GetInbox(a.Host).Unknown[0].ID+"/resolve",
+				kit.Call{"resolution": choice})
 			a.WaitForRun(reeve.RunCompleted)
 			_, requests = w.Count()
-			Equal(t, JoinValues(requests, a.ItemState("a"), a.ItemState("b")), want, "as the person said")
+			kit.Equal(t, kit.JoinValues(requests, a.ItemState("a"), a.ItemState("b")), want, "as the person said")
 		})
 	}
 }
@@ -152,37 +145,43 @@ func TestG12_LostInAScript(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Unsafe} {
 		t.Run(string(effect), func(t *testing.T) {
-			w := NewWitness(t)
-			w.After = func(_ int, out http.ResponseWriter, _ *http.Request) bool { CloseConnection(out); return true }
-			cfg := FastConfig(t)
+			w := kit.NewWitness(t)
+			w.After = func(_ int, out http.ResponseWriter,
+				_ *http.Request) bool {
+				kit.CloseConnection(out)
+				return true
+			}
+			cfg := kit.FastConfig(t)
 			cfg.RetryTries = 2
 			h := reevetest.StartWith(t, cfg)
-			DefineHTTPTool(h, "send", effect, map[string]any{"method": "POST", "url": w.URL + "/send"}, nil)
-			a := &Automation{Host: h, T: t, Name: "letters"}
-			h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "source": twoLetters,
+			kit.DefineHTTPTool(h, "send", effect, map[string]any{"method": "POST", "url": w.URL + "/send"}, nil)
+			a := &kit.Automation{Host: h, T: t, Name: "letters"}
+			h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "source": twoLetters,
 				"tools": []string{"send"}})
-			h.Want(201, nil, "POST", a.Path("/runs"), Call{})
-			Eventually(t, "the operation is unknown", func() bool {
+			h.Want(201, nil, "POST", a.Path("/runs"), kit.Call{})
+			kit.Eventually(t, "the operation is unknown", func() bool {
 				if _, err := h.Step(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				return len(GetInbox(h).Unknown) == 1
+				return len(kit.GetInbox(h).Unknown) == 1
 			})
 			a.WaitForRun(reeve.RunParked)
 			effects, _ := w.Count()
-			Equal(t, JoinValues(effects, a.ItemState("a"), a.ListItems("").Total, ListAutomationRuns(a)[0].Script.Log,
+			kit.Equal(t, kit.JoinValues(effects, a.ItemState("a"), a.ListItems("").
+				Total, kit.ListAutomationRuns(a)[0].Script.Log,
 				a.Get().
 					Failure == nil), "1 processing 1  true", "it may have happened")
 		})
 	}
 	t.Run("what never left is failed", func(t *testing.T) {
-		h := reevetest.StartWith(t, FastConfig(t))
-		DefineHTTPTool(h, "send", reeve.Unsafe, map[string]any{"method": "POST", "url": ClosedPort + "/"}, nil)
-		a := &Automation{Host: h, T: t, Name: "letters"}
-		h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "source": twoLetters,
+		h := reevetest.StartWith(t, kit.FastConfig(t))
+		kit.DefineHTTPTool(h, "send", reeve.Unsafe, map[string]any{"method": "POST", "url": kit.ClosedPort + "/"}, nil)
+		a := &kit.Automation{Host: h, T: t, Name: "letters"}
+		h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "source": twoLetters,
 			"tools": []string{"send"}})
 		a.MustFail(reeve.NetworkFailure)
-		Equal(t, JoinValues(a.ItemState("a"), len(GetInbox(h).Unknown)), "failed 0", "and is tried again by itself")
+		kit.Equal(t, kit.JoinValues(a.ItemState("a"), len(kit.GetInbox(h).Unknown)), "failed 0",
+			"and is tried again by itself")
 	})
 }
 
@@ -191,29 +190,30 @@ func TestG12_LostInAScript(t *testing.T) {
 // nothing is done.
 func TestG13_TheSameInAScript(t *testing.T) {
 	t.Parallel()
-	w := NewWitness(t)
-	h := reevetest.StartWith(t, FastConfig(t))
-	DefineHTTPTool(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL + "/send"},
+	w := kit.NewWitness(t)
+	h := reevetest.StartWith(t, kit.FastConfig(t))
+	kit.DefineHTTPTool(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL + "/send"},
 		map[string]any{"identity": []string{"to"}})
-	a := &Automation{Host: h, T: t, Name: "letters"}
+	a := &kit.Automation{Host: h, T: t, Name: "letters"}
 	item := func(args string) string {
 		return `await Items.withItem('a', 'A', async () => { const r = await General.send(` + args +
 			`); Console.log(r); if (input !== 'well') throw new Error('later') })`
 	}
 	h.Want(201, nil, "POST", "/api/automations",
-		Call{"name": a.Name, "source": item(`{ to: 'x', at: { n: 1, m: [2] } }`), "tools": []string{"send"}})
+		kit.Call{"name": a.Name, "source": item(`{ to: 'x', at: { n: 1, m: [2] } }`), "tools": []string{"send"}})
 	a.MustFail(reeve.LogicFailure, "later")
-	ops := len(ListOperations(h))
+	ops := len(kit.ListOperations(h))
 	a.SaveVersion(item(`{ at: { m: [2.0], n: 1.0 }, to: 'x' }`), true)
 	a.MustFail(reeve.LogicFailure, "later")
 	effects, requests := w.Count()
-	Equal(t, JoinValues(effects, requests, len(ListOperations(h))-ops, ListAutomationRuns(a)[0].Script.Log),
+	kit.Equal(t, kit.JoinValues(effects, requests, len(kit.ListOperations(h))-ops,
+		kit.ListAutomationRuns(a)[0].Script.Log),
 		"1 1 0 done",
 		"the stored result")
 	a.SaveVersion(item(`{ to: 'x', at: 'another' }`), true)
 	r := a.RunOnce()
 	effects, requests = w.Count()
-	Equal(t, JoinValues(r.Run.State, r.Run.Code, effects, requests, a.ItemState("a")),
+	kit.Equal(t, kit.JoinValues(r.Run.State, r.Run.Code, effects, requests, a.ItemState("a")),
 		"failed CONFLICT 1 1 needs_attention",
 		"the same thing with other content")
 }
@@ -228,7 +228,7 @@ func TestK26_AMissedScheduleIsOneCatchUp(t *testing.T) {
 	a := newAuto(t, h, "mailer",
 		`await Items.withItem('for ' + input, 'I', async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: 'you' }) })`)
 	var s api.Schedule
-	h.Want(201, &s, "POST", "/api/schedules", Call{"agent": "mailer", "name": "hourly", "goal": "hour",
+	h.Want(201, &s, "POST", "/api/schedules", kit.Call{"agent": "mailer", "name": "hourly", "goal": "hour",
 		"cadence_type": "cron", "cadence_value": "0 * * * *"})
 	h.Stop()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(cfg.Dir, "reeve.db"))
@@ -244,11 +244,13 @@ func TestK26_AMissedScheduleIsOneCatchUp(t *testing.T) {
 	}
 	a.Host = reevetest.StartWith(t, cfg, d.tools()...)
 	a.Settle(t.Context())
-	runs := ListAutomationRuns(a)
-	Equal(t, JoinValues(len(runs), runs[0].Run.Reason, runs[0].Run.State, d), "1 recovery_catchup completed map[you:1]",
+	runs := kit.ListAutomationRuns(a)
+	kit.Equal(t, kit.JoinValues(len(runs), runs[0].Run.Reason, runs[0].Run.State, d),
+		"1 recovery_catchup completed map[you:1]",
 		"one run for all that was missed")
 	a.Want(200, &s, "GET", "/api/schedules/"+s.ID, nil)
-	Equal(t, JoinValues(s.Missed >= 70, s.State, s.NextAt.After(reeve.Now())), "true active true", "the schedule")
+	kit.Equal(t, kit.JoinValues(s.Missed >= 70, s.State, s.NextAt.After(reeve.Now())), "true active true",
+		"the schedule")
 	a.Settle(t.Context())
-	Equal(t, len(ListAutomationRuns(a)), 1, "runs")
+	kit.Equal(t, len(kit.ListAutomationRuns(a)), 1, "runs")
 }

@@ -15,6 +15,7 @@ import (
 	"reeve/api"
 	"reeve/client"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // shelf is a tool with a preview: it puts a value under a key, based on what is there.
@@ -26,7 +27,7 @@ type shelf struct {
 func (s *shelf) tool() reeve.Tool {
 	type in struct{ Key, Value string }
 	read := func(inv *reeve.Invocation) (v in) { _ = json.Unmarshal(inv.Args, &v); return v }
-	t := Tool("shelf_put", reeve.Keyed, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+	t := kit.Tool("shelf_put", reeve.Keyed, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		v := read(inv)
 		s.deeds.mu.Lock()
 		s.held[v.Key] = v.Value
@@ -48,53 +49,55 @@ func TestK28_PlanAndApply(t *testing.T) {
 	t.Parallel()
 	d := newDeeds()
 	s := &shelf{d, map[string]string{"a": "old"}}
-	h := reevetest.StartWith(t, FastConfig(t), append(d.tools(), s.tool())...)
-	a := &Automation{Host: h, T: t, Name: "planner"}
-	h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "tools": append([]string{"shelf_put"}, mailTools...), "source": `
+	h := reevetest.StartWith(t, kit.FastConfig(t), append(d.tools(), s.tool())...)
+	a := &kit.Automation{Host: h, T: t, Name: "planner"}
+	h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "tools": append([]string{"shelf_put"}, mailTools...), "source": `
 		Items.total(3);
 		for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Shelf ' + id, async (ctx) => {
 		  if (ctx.item.isDone) return;
 		  await Shelf.put({ key: id, value: 'new' });
 		  await Mail.send({ to: id, text: '!' });
 		})`})
-	r := a.StartRun(Call{"type": "dry"})
-	Equal(t, JoinValues(r.Run.State, r.Script.Progress.Planned, d, a.ListItems("").Total), "completed 6 map[] 0",
+	r := a.StartRun(kit.Call{"type": "dry"})
+	kit.Equal(t, kit.JoinValues(r.Run.State, r.Script.Progress.Planned, d, a.ListItems("").Total),
+		"completed 6 map[] 0",
 		"a dry run changes nothing")
 	var plan api.Plan
 	h.Want(200, &plan, "GET", "/api/plans/"+r.Run.ID, nil)
 	first := plan.Calls[0]
-	Equal(t, JoinValues(len(plan.Calls), first.ItemID, first.Title, first.Tool, strings.ReplaceAll(first.Preview, "\n",
-		"/"), first.Base), "6 a Shelf a shelf_put - old/+ new was:old", "the plan")
-	Equal(t, JoinValues(plan.Calls[1].Tool, plan.Calls[1].Args), `mail_send {"to":"a","text":"!"}`,
+	kit.Equal(t, kit.JoinValues(len(plan.Calls), first.ItemID, first.Title, first.Tool,
+		strings.ReplaceAll(first.Preview, "\n",
+			"/"), first.Base), "6 a Shelf a shelf_put - old/+ new was:old", "the plan")
+	kit.Equal(t, kit.JoinValues(plan.Calls[1].Tool, plan.Calls[1].Args), `mail_send {"to":"a","text":"!"}`,
 		"a call that cannot be previewed")
 
 	s.held["b"] = "changed since"
 	var asked reeve.AutomationRun
 	h.Want(201, &asked, "POST", "/api/plans/"+r.Run.ID+"/apply", nil)
 	r2 := a.ServeRun(asked)
-	Equal(t, JoinValues(r2.Run.State, r2.Script.Type, d), "failed apply map[a:1 a!:1 c:1 c!:1]",
+	kit.Equal(t, kit.JoinValues(r2.Run.State, r2.Script.Type, d), "failed apply map[a:1 a!:1 c:1 c!:1]",
 		"what is as it was is done")
-	Equal(t, JoinValues(a.ItemState("a"), a.ItemState("b"), a.ItemState("c"), a.GetItem("b").Code),
+	kit.Equal(t, kit.JoinValues(a.ItemState("a"), a.ItemState("b"), a.ItemState("c"), a.GetItem("b").Code),
 		"done failed done STALE", "items")
-	Equal(t, asked.Again, false, "it was applied before")
-	for _, who := range [][]string{nil, NewTokenFor(h, "bob", "owner")} { // whoever asks
+	kit.Equal(t, asked.Again, false, "it was applied before")
+	for _, who := range [][]string{nil, kit.NewTokenFor(h, "bob", "owner")} { // whoever asks
 		var again reeve.AutomationRun
 		h.Want(201, &again, "POST", "/api/plans/"+r.Run.ID+"/apply", nil, who...)
-		Equal(t, JoinValues(again.Again, again.Wake.RunID, again.Wake.UserID,
-			again.Wake.CreatedAt.Equal(asked.Wake.CreatedAt)), JoinValues(true, r2.Run.ID, asked.Wake.UserID, true),
+		kit.Equal(t, kit.JoinValues(again.Again, again.Wake.RunID, again.Wake.UserID,
+			again.Wake.CreatedAt.Equal(asked.Wake.CreatedAt)), kit.JoinValues(true, r2.Run.ID, asked.Wake.UserID, true),
 			"a plan is applied once")
 	}
 	h.Want(200, &plan, "GET", "/api/plans/"+r.Run.ID, nil)
 	// the other was never an operation
-	Equal(t, JoinValues(plan.Calls[0].State, plan.Calls[2].State), "committed", "what became of it")
+	kit.Equal(t, kit.JoinValues(plan.Calls[0].State, plan.Calls[2].State), "committed", "what became of it")
 	a.MustComplete()
-	Equal(t, d.String(), "map[a:1 a!:1 b:1 b!:1 c:1 c!:1]", "the next run does only what is missing")
+	kit.Equal(t, d.String(), "map[a:1 a!:1 b:1 b!:1 c:1 c!:1]", "the next run does only what is missing")
 	h.Want(404, nil, "POST", "/api/plans/"+r2.Run.ID+"/apply", nil)
 
 	// What a dry run may not do is the same as ever.
 	a.SaveVersion(`await Shelf.put({ key: 'x', value: 'y' })`, false)
-	bad := a.StartRun(Call{"type": "dry"})
-	Equal(t, JoinValues(bad.Run.State, bad.Script.Class), "failed logic", "a change outside an item")
+	bad := a.StartRun(kit.Call{"type": "dry"})
+	kit.Equal(t, kit.JoinValues(bad.Run.State, bad.Script.Class), "failed logic", "a change outside an item")
 	h.Want(409, nil, "POST", "/api/plans/"+bad.Run.ID+"/apply", nil)
 }
 
@@ -104,12 +107,13 @@ func TestK28_PlanAndApply(t *testing.T) {
 func TestK28_APlanIsShownToItsEnd(t *testing.T) {
 	t.Parallel()
 	a, _ := automate(t, `for (let n = 1; n <= 501; n++) await Items.withItem('item ' + n, 'Item', async () => {})`)
-	r := a.StartRun(Call{"type": "dry"})
-	Equal(t, string(r.Run.State), "completed", "the dry run")
+	r := a.StartRun(kit.Call{"type": "dry"})
+	kit.Equal(t, string(r.Run.State), "completed", "the dry run")
 	var page api.Plan
 	a.Want(200, &page, "GET", "/api/plans/"+r.Run.ID+"?limit=2", nil)
 	a.Want(200, &page, "GET", "/api/plans/"+r.Run.ID+"?limit=2&cursor="+page.Next, nil)
-	Equal(t, JoinValues(len(page.Calls), page.Calls[0].ItemID, page.Next != ""), "2 item 3 true", "the second page")
+	kit.Equal(t, kit.JoinValues(len(page.Calls), page.Calls[0].ItemID, page.Next != ""), "2 item 3 true",
+		"the second page")
 	c, err := client.New(client.Config{URL: a.URL, Token: a.Token})
 	if err != nil {
 		t.Fatal(err)
@@ -133,27 +137,27 @@ func TestK15_CrashInAHandler(t *testing.T) {
 			tools := d.tools()
 			tools[len(tools)-1].Handler = func(context.Context, *reeve.Invocation) (any, error) {
 				if looks.Add(1) == 2 { // in the middle of b
-					next = RestartAfterCrash(old, d.tools()...)
+					next = kit.RestartAfterCrash(old, d.tools()...)
 				}
 				return "looked", nil
 			}
-			old = reevetest.StartWith(t, FastConfig(t), tools...)
+			old = reevetest.StartWith(t, kit.FastConfig(t), tools...)
 			was := newAuto(t, old, "mailer", source)
 			before := func() string { d.mu.Lock(); defer d.mu.Unlock(); return fmt.Sprint(d.done["b1"]) }
 			was.MustComplete() // in a world of its own: it knows nothing of the crash
-			Equal(t, before(), "1", "the first effect")
+			kit.Equal(t, before(), "1", "the first effect")
 			d.mu.Lock()
 			delete(d.done, "b2") // what the lost server did after it was lost
 			d.mu.Unlock()
-			a := &Automation{Host: next, T: t, Name: "mailer"}
-			Equal(t, JoinValues(a.ItemState("a"), a.ItemState("b")), "done processing", "after the crash")
-			Eventually(t, "the run is taken up", func() bool {
+			a := &kit.Automation{Host: next, T: t, Name: "mailer"}
+			kit.Equal(t, kit.JoinValues(a.ItemState("a"), a.ItemState("b")), "done processing", "after the crash")
+			kit.Eventually(t, "the run is taken up", func() bool {
 				if _, err := a.Step(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				return a.ItemState("b") == reeve.ItemDone
 			})
-			Equal(t, d.String(), "map[a1:1 a2:1 b1:1 b2:1]", "what was done")
+			kit.Equal(t, d.String(), "map[a1:1 a2:1 b1:1 b2:1]", "what was done")
 		})
 	}
 }
@@ -166,8 +170,8 @@ func TestK15_AStopInACall(t *testing.T) {
 		name string
 		plan bool
 	}{{"send", false}, {"note", false}, {"send", true}, {"note", true}} {
-		t.Run(JoinValues(c.name, c.plan), func(t *testing.T) {
-			cfg, d := FastConfig(t), newDeeds()
+		t.Run(kit.JoinValues(c.name, c.plan), func(t *testing.T) {
+			cfg, d := kit.FastConfig(t), newDeeds()
 			began, stopping := make(chan struct{}, 1), make(chan struct{})
 			tools := d.tools()
 			for i, what := range tools[:2] { // send and note
@@ -188,8 +192,8 @@ func TestK15_AStopInACall(t *testing.T) {
 			a := newAuto(t, h, "mailer",
 				strings.ReplaceAll(`await Items.withItem('a', 'A', async (ctx) => { if (ctx.item.isDone) return; await Mail.NAME({ to: '1' }); await Mail.NAME({ to: '2' }) })`, "NAME", c.name))
 			ended := func() (r reeve.AutomationRun) {
-				Eventually(t, "the run ends", func() bool {
-					runs := ListAutomationRuns(a)
+				kit.Eventually(t, "the run ends", func() bool {
+					runs := kit.ListAutomationRuns(a)
 					if len(runs) > 0 {
 						r = runs[0]
 					}
@@ -198,15 +202,15 @@ func TestK15_AStopInACall(t *testing.T) {
 				return r
 			}
 			if c.plan {
-				a.Want(201, nil, "POST", a.Path("/runs"), Call{"type": "dry"})
+				a.Want(201, nil, "POST", a.Path("/runs"), kit.Call{"type": "dry"})
 				a.Want(201, nil, "POST", "/api/plans/"+ended().Run.ID+"/apply", nil)
 			} else {
-				a.Want(201, nil, "POST", a.Path("/runs"), Call{})
+				a.Want(201, nil, "POST", a.Path("/runs"), kit.Call{})
 			}
 			<-began
 			stopped := make(chan struct{})
 			go func() { h.Stop(); close(stopped) }()
-			Eventually(t, "the server stops", func() bool {
+			kit.Eventually(t, "the server stops", func() bool {
 				c, err := net.Dial("tcp", strings.TrimPrefix(h.URL, "http://"))
 				if err == nil {
 					_ = c.Close()
@@ -218,7 +222,7 @@ func TestK15_AStopInACall(t *testing.T) {
 			began <- struct{}{} // nobody waits any more
 			a.Host = reevetest.Run(t, cfg, tools...)
 			r := ended()
-			Equal(t, JoinValues(r.Run.State, r.Run.Message, a.ItemState("a"), d, a.Get().Status),
+			kit.Equal(t, kit.JoinValues(r.Run.State, r.Run.Message, a.ItemState("a"), d, a.Get().Status),
 				"completed  done map[1:1 2:1] active", "after the stop")
 		})
 	}
@@ -229,27 +233,27 @@ func TestK15_AStopInACall(t *testing.T) {
 func TestK26_Triggers(t *testing.T) {
 	t.Parallel()
 	d := newDeeds()
-	emits := Tool("emits", reeve.Local, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+	emits := kit.Tool("emits", reeve.Local, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		inv.Emit(reeve.SemanticKey, "LETTER")
 		return "emitted", nil
 	})
-	h := reevetest.Run(t, FastConfig(t), append(d.tools(), emits)...)
+	h := reevetest.Run(t, kit.FastConfig(t), append(d.tools(), emits)...)
 	a := newAuto(t, h, "mailer",
 		`await Items.withItem('for ' + input, 'I', async () => { await Mail.send({ to: String(input) }); await Mail.list() })`)
 	other := h.Agent("other", "emits")
-	h.Want(201, nil, "POST", "/api/agents/mailer/subscriptions", Call{"class": "key", "name": "LETTER"})
+	h.Want(201, nil, "POST", "/api/agents/mailer/subscriptions", kit.Call{"class": "key", "name": "LETTER"})
 	soon := reeve.Now().Add(200 * time.Millisecond).Format(time.RFC3339Nano)
 	for _, goal := range []string{"first", "second"} {
-		h.Want(201, nil, "POST", "/api/schedules", Call{"agent": "mailer", "name": goal, "goal": goal,
+		h.Want(201, nil, "POST", "/api/schedules", kit.Call{"agent": "mailer", "name": goal, "goal": goal,
 			"cadence_type": "once", "cadence_value": soon})
 	}
-	h.Call(other.ID, "emits", Call{})
-	h.Want(201, nil, "POST", a.Path("/runs"), Call{"input": "hand"})
-	Eventually(t, "all four are served", func() bool { return a.ListItems("status=done").Total == 4 })
-	Equal(t, d.String(), "map[first:1 hand:1 null:1 second:1]", "what was done")
+	h.Call(other.ID, "emits", kit.Call{})
+	h.Want(201, nil, "POST", a.Path("/runs"), kit.Call{"input": "hand"})
+	kit.Eventually(t, "all four are served", func() bool { return a.ListItems("status=done").Total == 4 })
+	kit.Equal(t, d.String(), "map[first:1 hand:1 null:1 second:1]", "what was done")
 	var runs []reeve.AutomationRun
-	Eventually(t, "all have ended", func() bool {
-		runs = ListAutomationRuns(a)
+	kit.Eventually(t, "all have ended", func() bool {
+		runs = kit.ListAutomationRuns(a)
 		for _, r := range runs {
 			if r.Run.FinishedAt == nil {
 				return false
@@ -265,27 +269,21 @@ func TestK26_Triggers(t *testing.T) {
 	}
 }
 
-func ListAutomationRuns(a *Automation) []reeve.AutomationRun {
-	var l api.AutomationRunList
-	a.Want(200, &l, "GET", a.Path("/runs"), nil)
-	return l.Runs
-}
-
 func TestK25_Progress(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `Items.total(3); for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async () => { await Mail.send({ to: id }) })`)
 	var during reeve.AutomationRun
 	d.hook = func(what string) {
 		if what == "b" {
-			runs := ListAutomationRuns(a)
+			runs := kit.ListAutomationRuns(a)
 			a.Want(200, &during, "GET", a.Path("/runs/"+runs[0].Run.ID), nil)
 		}
 	}
 	r := a.MustComplete()
 	p := during.Script.Progress
-	Equal(t, JoinValues(during.Run.State, p.Done, p.Total, p.Current, p.Spent.Calls), "running 1 3 Letter b 1",
+	kit.Equal(t, kit.JoinValues(during.Run.State, p.Done, p.Total, p.Current, p.Spent.Calls), "running 1 3 Letter b 1",
 		"while it runs")
-	Equal(t, JoinValues(r.Script.Progress.Done, r.Script.Progress.Total, r.Script.Progress.Current,
+	kit.Equal(t, kit.JoinValues(r.Script.Progress.Done, r.Script.Progress.Total, r.Script.Progress.Current,
 		r.Script.Progress.Spent.Calls), "3 3  3", "at its end")
 }
 
@@ -294,36 +292,37 @@ func TestK25_Progress(t *testing.T) {
 func TestK25_WhatARunSpentIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `await Items.withItem('a', 'A', async () => { await Mail.send({ to: 'one' }); await Mail.note({ to: 'two' }); await Mail.send({ to: 'three' }) })`)
-	a.Want(200, nil, "PATCH", "/api/agents/mailer", Call{"policy": Call{"tools": Call{"mail_note": "ask"}}})
+	a.Want(200, nil, "PATCH", "/api/agents/mailer", kit.Call{"policy": kit.Call{"tools": kit.Call{"mail_note": "ask"}}})
 	d.refuse("three", true)
 	r := a.RunOnce()
-	Decide(a.Host, GetInbox(a.Host).Approvals[0].ID, "approve")
+	kit.Decide(a.Host, kit.GetInbox(a.Host).Approvals[0].ID, "approve")
 	a.Settle(t.Context())
 	a.Want(200, &r, "GET", a.Path("/runs/"+r.Run.ID), nil)
-	Equal(t, JoinValues(r.Run.State, r.Run.Spent.Calls, r.Script.Progress.Spent.Calls), "failed 3 3",
+	kit.Equal(t, kit.JoinValues(r.Run.State, r.Run.Spent.Calls, r.Script.Progress.Spent.Calls), "failed 3 3",
 		"with the one that was refused")
 	d.refuse("three", false)
 	r = a.MustComplete()
-	Equal(t, JoinValues(r.Run.Spent.Calls, r.Script.Progress.Spent.Calls, d), "1 1 map[one:1 three:1 two:1]",
+	kit.Equal(t, kit.JoinValues(r.Run.Spent.Calls, r.Script.Progress.Spent.Calls, d), "1 1 map[one:1 three:1 two:1]",
 		"the next run")
 }
 
 // lostInAScript runs a script whose call nobody can tell the outcome of.
-func lostInAScript(t *testing.T) (*Automation, *deeds) {
+func lostInAScript(t *testing.T) (*kit.Automation, *deeds) {
 	t.Helper()
 	d := newDeeds()
-	lost := Tool("mail_lose", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
+	lost := kit.Tool("mail_lose", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
 		_ = d.do("lost")
 		return nil, reeve.Errorf(reeve.Timeout, "no answer")
 	})
 	lost.Pack = "mail"
-	h := reevetest.StartWith(t, FastConfig(t), append(d.tools(), lost)...)
-	a := &Automation{Host: h, T: t, Name: "mailer"}
-	h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "tools": append([]string{"mail_lose"}, mailTools...), "source": `
+	h := reevetest.StartWith(t, kit.FastConfig(t), append(d.tools(), lost)...)
+	a := &kit.Automation{Host: h, T: t, Name: "mailer"}
+	h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "tools": append([]string{"mail_lose"}, mailTools...), "source": `
 		await Items.withItem('a', 'A', async () => { await Mail.send({ to: 'before' }); try { await Mail.lose({}) } catch (e) {} await Mail.send({ to: 'after' }) })`})
 	r := a.RunOnce()
-	Equal(t, JoinValues(r.Run.State, a.ItemState("a"), d), "parked processing map[before:1 lost:1]", "nobody can tell")
-	if n := len(GetInbox(h).Unknown); n != 1 {
+	kit.Equal(t, kit.JoinValues(r.Run.State, a.ItemState("a"), d), "parked processing map[before:1 lost:1]",
+		"nobody can tell")
+	if n := len(kit.GetInbox(h).Unknown); n != 1 {
 		t.Fatalf("the inbox has %d", n)
 	}
 	return a, d
@@ -333,34 +332,34 @@ func lostInAScript(t *testing.T) (*Automation, *deeds) {
 func TestG11_UnknownInAScript(t *testing.T) {
 	t.Parallel()
 	a, d := lostInAScript(t)
-	h, unknown := a.Host, GetInbox(a.Host).Unknown
-	h.Want(200, nil, "POST", "/api/operations/"+unknown[0].ID+"/resolve", Call{"resolution": "happened"})
-	Eventually(t, "the run goes on", func() bool {
+	h, unknown := a.Host, kit.GetInbox(a.Host).Unknown
+	h.Want(200, nil, "POST", "/api/operations/"+unknown[0].ID+"/resolve", kit.Call{"resolution": "happened"})
+	kit.Eventually(t, "the run goes on", func() bool {
 		if _, err := a.Step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return a.ItemState("a") == reeve.ItemDone
 	})
-	Equal(t, d.String(), "map[after:1 before:1 lost:1]", "what was done")
+	kit.Equal(t, d.String(), "map[after:1 before:1 lost:1]", "what was done")
 }
 
 // TestG14_ApprovalInAScript parks the run until a person approves.
 func TestG14_ApprovalInAScript(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, three)
-	a.Want(200, nil, "PATCH", "/api/agents/mailer", Call{"policy": Call{"tools": Call{"mail_send": "ask"}}})
+	a.Want(200, nil, "PATCH", "/api/agents/mailer", kit.Call{"policy": kit.Call{"tools": kit.Call{"mail_send": "ask"}}})
 	r := a.RunOnce()
-	Equal(t, JoinValues(r.Run.State, d), "parked map[]", "it waits")
-	Eventually(t, "all are approved", func() bool {
-		for _, p := range GetInbox(a.Host).Approvals {
-			Decide(a.Host, p.ID, "approve")
+	kit.Equal(t, kit.JoinValues(r.Run.State, d), "parked map[]", "it waits")
+	kit.Eventually(t, "all are approved", func() bool {
+		for _, p := range kit.GetInbox(a.Host).Approvals {
+			kit.Decide(a.Host, p.ID, "approve")
 		}
 		if _, err := a.Step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return a.ListItems("status=done").Total == 3
 	})
-	Equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
+	kit.Equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
 }
 
 // TestK28_APlanThatWasBegunTwice: a dry run that is taken up after a crash plans anew. What only the first try had
@@ -380,15 +379,15 @@ func TestK28_APlanThatWasBegunTwice(t *testing.T) {
 	}
 	var old, next *reevetest.Host
 	looks := 0
-	old = reevetest.StartWith(t, FastConfig(t), lists([]string{"a", "b", "c"}, func() {
+	old = reevetest.StartWith(t, kit.FastConfig(t), lists([]string{"a", "b", "c"}, func() {
 		if looks++; looks == 2 { // all is planned by then
-			next = RestartAfterCrash(old, lists([]string{"c"}, nil)...)
+			next = kit.RestartAfterCrash(old, lists([]string{"c"}, nil)...)
 		}
 	})...)
 	a := newAuto(t, old, "mailer", `
 		for (const id of await Mail.list({})) await Items.withItem(id, id, async () => { await Mail.send({ to: id }) });
 		await Mail.list({})`)
-	run := a.StartRun(Call{"type": "dry"}).Run.ID
+	run := a.StartRun(kit.Call{"type": "dry"}).Run.ID
 	a.Host = next
 	a.Settle(t.Context())
 	var plan api.Plan
@@ -397,24 +396,24 @@ func TestK28_APlanThatWasBegunTwice(t *testing.T) {
 	for _, c := range plan.Calls {
 		items = append(items, c.ItemID)
 	}
-	Equal(t, strings.Join(items, " "), "c", "what is planned")
+	kit.Equal(t, strings.Join(items, " "), "c", "what is planned")
 	a.Want(201, nil, "POST", "/api/plans/"+run+"/apply", nil)
 	a.Settle(t.Context())
-	Equal(t, d.String(), "map[c:1]", "what was done")
+	kit.Equal(t, d.String(), "map[c:1]", "what was done")
 }
 
 // Of several who apply a plan at the same moment one is the first; the others are told so, whoever they are.
 func TestK28_AppliedAtOnce(t *testing.T) {
 	t.Parallel()
-	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		d := newDeeds()
 		h := start(d.tools()...)
-		a := &Automation{Host: h, T: t, Name: "planner"}
-		h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "tools": mailTools,
+		a := &kit.Automation{Host: h, T: t, Name: "planner"}
+		h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "tools": mailTools,
 			"source": `await Items.withItem('a', 'A', async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: 'a', text: '!' }) })`})
-		who := [][]string{nil, NewTokenFor(h, "bob", "owner"), NewTokenFor(h, "eve", "owner")}
+		who := [][]string{nil, kit.NewTokenFor(h, "bob", "owner"), kit.NewTokenFor(h, "eve", "owner")}
 		for range 5 {
-			plan := a.StartRun(Call{"type": "dry"})
+			plan := a.StartRun(kit.Call{"type": "dry"})
 			runs := make([]reeve.AutomationRun, 6)
 			var all sync.WaitGroup
 			for i := range runs {
@@ -429,9 +428,9 @@ func TestK28_AppliedAtOnce(t *testing.T) {
 				if !r.Again {
 					first++
 				}
-				Equal(t, r.Wake.RunKey, runs[0].Wake.RunKey, "the run that applies it")
+				kit.Equal(t, r.Wake.RunKey, runs[0].Wake.RunKey, "the run that applies it")
 			}
-			Equal(t, first, 1, "how many were the first")
+			kit.Equal(t, first, 1, "how many were the first")
 		}
 	})
 }

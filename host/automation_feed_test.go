@@ -13,6 +13,7 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/client"
+	"reeve/test/kit"
 )
 
 // feed is what somebody who follows a run was told.
@@ -34,7 +35,7 @@ func (f *feed) saw(what string) bool {
 	defer f.mu.Unlock()
 	for _, r := range f.seen {
 		p := r.Script.Progress
-		if JoinValues(r.Run.State, p.Done, p.Total, p.Current, p.Spent.Calls) == what {
+		if kit.JoinValues(r.Run.State, p.Done, p.Total, p.Current, p.Spent.Calls) == what {
 			return true
 		}
 	}
@@ -55,7 +56,7 @@ func TestK25_ProgressIsTold(t *testing.T) {
 	d.hook = func(what string) {
 		switch what {
 		case "a":
-			run := ListAutomationRuns(a)[0].Run.ID
+			run := kit.ListAutomationRuns(a)[0].Run.ID
 			following.Go(func() {
 				if err := c.Automations().FollowRun(t.Context(), "mailer", run, events.hear); err != nil {
 					t.Errorf("the events: %v", err)
@@ -64,16 +65,16 @@ func TestK25_ProgressIsTold(t *testing.T) {
 			following.Go(func() { followSocket(t, a, run, &socket) })
 		case "b":
 			const there = "running 1 3 Letter b 1"
-			Eventually(t, "both see the second item", func() bool { return events.saw(there) && socket.saw(there) })
+			kit.Eventually(t, "both see the second item", func() bool { return events.saw(there) && socket.saw(there) })
 		}
 	}
 	r := a.MustComplete()
 	following.Wait()
 	for name, f := range map[string]*feed{"events": &events, "socket": &socket} {
 		last := f.seen[len(f.seen)-1]
-		Equal(t, JoinValues(last.Run.State, last.Script.Progress.Done, last.Script.Log), "completed 3 a word",
+		kit.Equal(t, kit.JoinValues(last.Run.State, last.Script.Progress.Done, last.Script.Log), "completed 3 a word",
 			name+": the end")
-		Equal(t, last.Run.ID, r.Run.ID, name+": whose")
+		kit.Equal(t, last.Run.ID, r.Run.ID, name+": whose")
 	}
 
 	// Who comes late is told the end at once; what is not there, and what is no run of it, is refused.
@@ -88,7 +89,7 @@ func TestK25_ProgressIsTold(t *testing.T) {
 }
 
 // followSocket follows a run over a WebSocket to its end.
-func followSocket(t *testing.T, a *Automation, run string, f *feed) {
+func followSocket(t *testing.T, a *kit.Automation, run string, f *feed) {
 	url := strings.Replace(a.URL, "http", "ws", 1) + "/automations/mailer/runs/" + run
 	conn, _, err := websocket.Dial(t.Context(), url,
 		&websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + a.Token},

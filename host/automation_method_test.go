@@ -10,6 +10,7 @@ import (
 
 	"reeve"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // TestK10_EndpointWithMethods declares an endpoint whose argument says what is done: its reading methods may be called
@@ -35,36 +36,36 @@ func TestK10_EndpointWithMethods(t *testing.T) {
 		asked = nil
 		return s
 	}
-	h := reevetest.StartWith(t, FastConfig(t))
-	rpc := func(reads any) Call {
-		return Call{"id": "box_call", "kind": "http", "description": "Does things with a box.", "effect": "keyed",
+	h := reevetest.StartWith(t, kit.FastConfig(t))
+	rpc := func(reads any) kit.Call {
+		return kit.Call{"id": "box_call", "kind": "http", "description": "Does things with a box.", "effect": "keyed",
 			"category": "box",
-			"parameters": Call{"type": "object", "properties": Call{"method": Call{"type": "string"},
-				"which": Call{"type": "string"}, "deep": Call{"type": "boolean"}},
+			"parameters": kit.Call{"type": "object", "properties": kit.Call{"method": kit.Call{"type": "string"},
+				"which": kit.Call{"type": "string"}, "deep": kit.Call{"type": "boolean"}},
 				"required": []string{"method"}, "additionalProperties": false},
-			"spec": Call{"method": "POST", "url": far.URL, "reads": reads}}
+			"spec": kit.Call{"method": "POST", "url": far.URL, "reads": reads}}
 	}
-	for path, reads := range map[string]any{"/spec/reads/verb": Call{"verb": []string{"list"}},
-		"/spec/reads/deep": Call{"deep": []string{"true"}}, "/spec/reads/method": Call{"method": []string{}},
+	for path, reads := range map[string]any{"/spec/reads/verb": kit.Call{"verb": []string{"list"}},
+		"/spec/reads/deep": kit.Call{"deep": []string{"true"}}, "/spec/reads/method": kit.Call{"method": []string{}},
 		"/spec/reads": "list"} {
 		if r := h.Want(400, nil, "POST", "/api/tools", rpc(reads)); !strings.Contains(string(r.Body), `"`+path+`"`) {
 			t.Errorf("%v: %s", reads, r.Body)
 		}
 	}
-	h.Want(201, nil, "POST", "/api/tools", rpc(Call{"method": []string{"list", "get"}}))
-	a := &Automation{Host: h, T: t, Name: "boxer"}
-	h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "tools": []string{"box_call"}, "source": `
+	h.Want(201, nil, "POST", "/api/tools", rpc(kit.Call{"method": []string{"list", "get"}}))
+	a := &kit.Automation{Host: h, T: t, Name: "boxer"}
+	h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "tools": []string{"box_call"}, "source": `
 		for (const id of await Box.call({ method: 'list' })) await Items.withItem(id, id, async (ctx) => { if (!ctx.item.isDone) await Box.call({ method: 'open', which: id }) })`})
-	plan := a.StartRun(Call{"type": "dry"})
-	Equal(t, JoinValues(plan.Run.State, plan.Script.Progress.Planned, said()), "completed 2 list", "a dry run")
+	plan := a.StartRun(kit.Call{"type": "dry"})
+	kit.Equal(t, kit.JoinValues(plan.Run.State, plan.Script.Progress.Planned, said()), "completed 2 list", "a dry run")
 	a.MustComplete()
-	Equal(t, said(), "list, open a, open b", "a run")
+	kit.Equal(t, said(), "list, open a, open b", "a run")
 	a.MustComplete()
-	Equal(t, said(), "list", "another")
+	kit.Equal(t, said(), "list", "another")
 	for _, source := range []string{`Box.call({ method: 'open' })`, `Box.call({ method: 'List' })`,
 		`Box.call({ method: 'list ' })`} {
 		a.SaveVersion("try { await "+source+" } catch (e) {}", false)
 		a.MustFail(reeve.LogicFailure, "outside Items.withItem")
 	}
-	Equal(t, said(), "", "what was asked for outside an item")
+	kit.Equal(t, said(), "", "what was asked for outside an item")
 }

@@ -8,6 +8,7 @@ import (
 	"reeve"
 	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // TestK20_ACallThatNobodyAwaits: a call belongs to the item in whose handler it is made, however late it is performed,
@@ -20,13 +21,13 @@ func TestK20_ACallThatNobodyAwaits(t *testing.T) {
 		ids = append(ids, fmt.Sprint("i", 10+i))
 	}
 	for n := 5; n <= len(ids); n += 5 {
-		r := a.StartRun(Call{"input": Call{"ids": ids[:n]}})
-		Equal(t, r.Run.State, reeve.RunCompleted, r.Run.Message)
-		Equal(t, len(d.done), n, "deeds")
+		r := a.StartRun(kit.Call{"input": kit.Call{"ids": ids[:n]}})
+		kit.Equal(t, r.Run.State, reeve.RunCompleted, r.Run.Message)
+		kit.Equal(t, len(d.done), n, "deeds")
 	}
 	for id, n := range d.done {
-		Equal(t, n, 1, id)
-		Equal(t, a.ItemState(id), reeve.ItemDone, id)
+		kit.Equal(t, n, 1, id)
+		kit.Equal(t, a.ItemState(id), reeve.ItemDone, id)
 	}
 }
 
@@ -36,7 +37,7 @@ func TestK10_OutsideIsOutside(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `Mail.send({ to: 'early' }); await Items.withItem('a', 'a', async () => { await Mail.list() })`)
 	a.MustFail(reeve.LogicFailure, "outside Items.withItem")
-	Equal(t, len(d.done), 0, "deeds")
+	kit.Equal(t, len(d.done), 0, "deeds")
 }
 
 // TestK16_SettledByAPersonMeanwhile: what a person says of an item counts at once, for the item that is worked on and
@@ -48,7 +49,7 @@ func TestK16_SettledByAPersonMeanwhile(t *testing.T) {
   await Mail.send({ to: id + 1 }); await Mail.send({ to: id + 2 });
 }).catch((e) => e); 'over'`)
 	d.refuse("b1", true)
-	Equal(t, a.RunOnce().Run.State, reeve.RunFailed, "the first run")
+	kit.Equal(t, a.RunOnce().Run.State, reeve.RunFailed, "the first run")
 	d.refuse("b1", false)
 	a.SaveVersion(`for (const id of ['x', 'a', 'b', 'c']) await Items.withItem(id, id, async ({ item }) => {
   if (item.isDone) return;
@@ -56,19 +57,19 @@ func TestK16_SettledByAPersonMeanwhile(t *testing.T) {
 }); 'over'`, true)
 	d.hook = func(what string) {
 		if what == "x2" { // b failed, and is still to come
-			a.Want(200, nil, "POST", a.Path("/items/skip"), Call{"item": "b"})
+			a.Want(200, nil, "POST", a.Path("/items/skip"), kit.Call{"item": "b"})
 		}
 	}
 	a.MustComplete()
-	Equal(t, a.ItemState("b"), reeve.ItemSkipped, "b")
+	kit.Equal(t, a.ItemState("b"), reeve.ItemSkipped, "b")
 	a.SaveVersion(`for (const id of ['y', 'z']) await Items.withItem(id, id, async ({ item }) => { await Mail.send({ to: id + 1 }); await Mail.send({ to: id + 2 }) })`, true)
 	d.hook = func(what string) {
 		if what == "y1" { // y is worked on
-			a.Want(200, nil, "POST", a.Path("/items/skip"), Call{"item": "y"})
+			a.Want(200, nil, "POST", a.Path("/items/skip"), kit.Call{"item": "y"})
 		}
 	}
 	a.MustFail(reeve.LogicFailure, `item "y" was resolved by a person`)
-	Equal(t, a.ItemState("y"), reeve.ItemSkipped, "y")
+	kit.Equal(t, a.ItemState("y"), reeve.ItemSkipped, "y")
 	if d.done["y2"]+d.done["z1"] > 0 {
 		t.Errorf("it went on: %s", d)
 	}
@@ -77,14 +78,14 @@ func TestK16_SettledByAPersonMeanwhile(t *testing.T) {
 // TestK22_WhatWasDoneBeforeIsDone: a handler that never ends takes nothing from the items before it.
 func TestK22_WhatWasDoneBeforeIsDone(t *testing.T) {
 	t.Parallel()
-	d, cfg := newDeeds(), FastConfig(t)
+	d, cfg := newDeeds(), kit.FastConfig(t)
 	cfg.ScriptTime = host.Duration(3 * time.Second)
 	a := newAuto(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer",
 		`for (let i = 10; i < 40; i++) await Items.withItem('i' + i, 'x', async ({ item }) => { if (i === 39) for (;;) {}; if (i < 12) await Mail.send({ to: 'i' + i }) })`)
 	a.MustFail(reeve.LogicFailure, "the time is over")
-	Equal(t, len(d.done), 2, "deeds")
+	kit.Equal(t, len(d.done), 2, "deeds")
 	for i := 10; i < 39; i++ {
-		Equal(t, a.ItemState(fmt.Sprint("i", i)), reeve.ItemDone, fmt.Sprint("i", i))
+		kit.Equal(t, a.ItemState(fmt.Sprint("i", i)), reeve.ItemDone, fmt.Sprint("i", i))
 	}
-	Equal(t, a.ItemState("i39"), reeve.ItemFailed, "the one that never ends")
+	kit.Equal(t, a.ItemState("i39"), reeve.ItemFailed, "the one that never ends")
 }

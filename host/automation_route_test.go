@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"reeve"
-	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // flaky is a tool that fails with a code until it is told not to: typed where it arises, whatever its words.
@@ -28,7 +28,7 @@ func (f *flaky) tools() []reeve.Tool {
 		}
 		return "tried", f.deeds.do("tried")
 	}
-	change, look := Tool("mail_try", reeve.Keyed, act), Tool("mail_look", reeve.Read, act)
+	change, look := kit.Tool("mail_try", reeve.Keyed, act), kit.Tool("mail_look", reeve.Read, act)
 	change.Pack, look.Pack = "mail", "mail"
 	return []reeve.Tool{change, look}
 }
@@ -44,61 +44,15 @@ const catchAll = `
 try { await Items.withItem('a', 'A', async (ctx) => { if (ctx.item.isDone) return; try { await Mail.try({}) } catch (e) {} finally { Console.log('went on') } }) } catch (e) {}
 'all is well'`
 
-func routed(t *testing.T, cfg host.Config, source string) (*Automation, *flaky) {
+func routed(t *testing.T, cfg host.Config, source string) (*kit.Automation, *flaky) {
 	t.Helper()
 	d := newDeeds()
 	f := &flaky{deeds: d}
 	h := reevetest.StartWith(t, cfg, append(d.tools(), f.tools()...)...)
-	a := &Automation{Host: h, T: t, Name: "mailer"}
-	h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "source": source,
+	a := &kit.Automation{Host: h, T: t, Name: "mailer"}
+	h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "source": source,
 		"tools": append([]string{"mail_try", "mail_look"}, mailTools...)})
 	return a, f
-}
-
-func (a *Automation) Get() (m reeve.Automation) {
-	a.T.Helper()
-	a.Want(200, &m, "GET", a.Path(""), nil)
-	return m
-}
-
-func (a *Automation) ListScriptJobs() []reeve.ScriptJob {
-	a.T.Helper()
-	var l api.ScriptJobList
-	a.Want(200, &l, "GET", a.Path("/script-jobs"), nil)
-	return l.ScriptJobs
-}
-
-func (a *Automation) ListNotifications() []reeve.Notification {
-	a.T.Helper()
-	var l api.NotificationList
-	a.Want(200, &l, "GET", "/api/notifications?limit=500", nil)
-	return l.Notifications
-}
-
-// ScheduleSoon makes a schedule that fires in a moment; on a busy machine that may be over before it is asked for.
-func (a *Automation) ScheduleSoon(notify string) {
-	a.T.Helper()
-	for wait := 50 * time.Millisecond; ; wait *= 4 {
-		r := a.Do("POST", "/api/schedules", Call{"agent": a.Name, "name": "soon", "cadence_type": "once",
-			"cadence_value": reeve.Now().Add(wait).Format(time.RFC3339Nano), "notification": notify})
-		if r.Status == 201 {
-			return
-		}
-		if r.Status != 400 || wait > time.Minute {
-			a.T.Fatalf("a schedule was refused: %s", r.Body)
-		}
-	}
-}
-
-// ListRetries are the wakes that make a failed run again.
-func (a *Automation) ListRetries(state reeve.WakeState) (out []reeve.Wake) {
-	a.T.Helper()
-	for _, w := range ListWakes(a.Host, a.Get().AgentID) {
-		if w.Reason == reeve.ReasonRetry && w.State == state {
-			out = append(out, w)
-		}
-	}
-	return out
 }
 
 func TestK18_StopAndTell(t *testing.T) {
@@ -117,33 +71,34 @@ func TestK18_StopAndTell(t *testing.T) {
 		{reeve.Internal, reeve.InternalFailure, look, "an internal error of Reeve"},
 	} {
 		t.Run(string(c.class)+" "+string(c.code), func(t *testing.T) {
-			a, f := routed(t, FastConfig(t), c.source)
+			a, f := routed(t, kit.FastConfig(t), c.source)
 			f.fail(c.code)
 			r := a.MustFail(c.class)
-			Equal(t, JoinValues(r.Script.Log, f.deeds, a.ItemState("a")), "map[] failed", "nothing was swallowed")
+			kit.Equal(t, kit.JoinValues(r.Script.Log, f.deeds, a.ItemState("a")), "map[] failed",
+				"nothing was swallowed")
 			m := a.Get()
-			Equal(t, JoinValues(m.Status, m.Failure.Class, m.Failure.Code, m.Failure.RunID == r.Run.ID,
-				m.Failure.StoppedAt != nil), JoinValues("stopped", c.class, c.code, true, true), "the automation")
+			kit.Equal(t, kit.JoinValues(m.Status, m.Failure.Class, m.Failure.Code, m.Failure.RunID == r.Run.ID,
+				m.Failure.StoppedAt != nil), kit.JoinValues("stopped", c.class, c.code, true, true), "the automation")
 			told := a.ListNotifications()
 			if len(told) != 1 || !strings.Contains(told[0].Title, "mailer is stopped") ||
 				!strings.Contains(told[0].Title, c.says) || told[0].RunID != r.Run.ID {
 				t.Errorf("the person was told %+v", told)
 			}
-			Equal(t, JoinValues(len(a.ListScriptJobs()), len(a.ListRetries(reeve.WakeQueued))), "0 0",
+			kit.Equal(t, kit.JoinValues(len(a.ListScriptJobs()), len(a.ListRetries(reeve.WakeQueued))), "0 0",
 				"neither repaired nor tried again")
 
 			f.fail("")
 			a.ScheduleSoon("never")
-			Eventually(t, "the schedule's run to end", func() bool {
+			kit.Eventually(t, "the schedule's run to end", func() bool {
 				a.Settle(t.Context())
-				runs := ListRuns(a.Host, "agent="+m.AgentID)
+				runs := kit.ListRuns(a.Host, "agent="+m.AgentID)
 				return runs[0].Reason == reeve.ReasonTimer && runs[0].State == reeve.RunPaused
 			})
-			Equal(t, JoinValues(f.deeds, len(a.ListNotifications())), "map[] 1",
+			kit.Equal(t, kit.JoinValues(f.deeds, len(a.ListNotifications())), "map[] 1",
 				"while it is stopped, nothing but a person runs it")
 			a.Want(200, nil, "POST", a.Path("/resume"), nil)
 			a.Settle(t.Context())
-			Equal(t, JoinValues(f.deeds, a.ItemState("a"), a.Get().Status, a.Get().Failure == nil),
+			kit.Equal(t, kit.JoinValues(f.deeds, a.ItemState("a"), a.Get().Status, a.Get().Failure == nil),
 				"map[tried:1] done active true", "resumed, it carries on")
 		})
 	}
@@ -158,54 +113,58 @@ func TestK18_NetworkBacksOff(t *testing.T) {
 	for n, want := range []time.Duration{10, 20, 40, 80, 160} {
 		r := a.MustFail(reeve.NetworkFailure)
 		m := a.Get()
-		Equal(t, JoinValues(m.Status, m.Failure.NetworkFailures, m.Failure.RetryAt.Sub(*r.Run.FinishedAt)),
-			JoinValues("retrying", n+1, want*time.Second), "after a failure")
-		Equal(t, len(a.ListRetries(reeve.WakeQueued)), n+1, "retries that wait: one for each run that failed")
-		Equal(t, JoinValues(len(a.ListNotifications()), r.Script.Log), "0",
+		kit.Equal(t, kit.JoinValues(m.Status, m.Failure.NetworkFailures, m.Failure.RetryAt.Sub(*r.Run.FinishedAt)),
+			kit.JoinValues("retrying", n+1, want*time.Second), "after a failure")
+		kit.Equal(t, len(a.ListRetries(reeve.WakeQueued)), n+1, "retries that wait: one for each run that failed")
+		kit.Equal(t, kit.JoinValues(len(a.ListNotifications()), r.Script.Log), "0",
 			"nobody is told, and the script knows nothing")
 	}
 	a.MustFail(reeve.NetworkFailure)
-	Equal(t, JoinValues(a.Get().Status, len(a.ListRetries(reeve.WakeQueued)), len(a.ListNotifications()),
+	kit.Equal(t, kit.JoinValues(a.Get().Status, len(a.ListRetries(reeve.WakeQueued)), len(a.ListNotifications()),
 		len(a.ListScriptJobs())), "stopped 0 1 0",
 		"the sixth")
 	f.fail("")
 	a.MustComplete()
-	Equal(t, JoinValues(a.Get().Status, a.Get().Failure == nil), "active true",
+	kit.Equal(t, kit.JoinValues(a.Get().Status, a.Get().Failure == nil), "active true",
 		"a person's run that succeeds resets the counters")
 	f.fail(reeve.Timeout)
 	a.SaveVersion(strings.ReplaceAll(catchAll, "Mail.try", "Mail.look"), false)
-	a.Want(200, nil, "POST", a.Path("/items/reprocess"), Call{"item": "a"})
+	a.Want(200, nil, "POST", a.Path("/items/reprocess"), kit.Call{"item": "a"})
 	a.MustFail(reeve.NetworkFailure)
-	Equal(t, a.Get().Failure.NetworkFailures, 1, "it counts anew")
+	kit.Equal(t, a.Get().Failure.NetworkFailures, 1, "it counts anew")
 }
 
 // TestK18_RetriesByItself lets the network fail twice: the retries come by themselves, on a schedule's behalf, and its
 // person is told what came of it once.
 func TestK18_RetriesByItself(t *testing.T) {
 	t.Parallel()
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.RetryMax = host.Duration(time.Minute)
 	d := newDeeds()
 	f := &flaky{deeds: d, code: reeve.RateLimited}
 	h := reevetest.Run(t, cfg, append(d.tools(), f.tools()...)...)
-	a := &Automation{Host: h, T: t, Name: "mailer"}
-	h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "source": catchAll,
+	a := &kit.Automation{Host: h, T: t, Name: "mailer"}
+	h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "source": catchAll,
 		"tools": []string{"mail_try"}})
 	a.ScheduleSoon("always")
-	Eventually(t, "it fails twice", func() bool {
+	kit.Eventually(t, "it fails twice", func() bool {
 		m := a.Get()
 		return m.Failure != nil &&
 			m.Failure.NetworkFailures >= 2
 	})
 	f.fail("")
-	Eventually(t, "it succeeds", func() bool { return a.Get().Failure == nil && a.ListItems("status=done").Total == 1 })
-	Eventually(t, "its person is told", func() bool { return len(a.ListNotifications()) == 1 })
-	Equal(t, JoinValues(d, a.ListNotifications()[0].Body), "map[tried:1] all is well", "what was done, and told")
+	kit.Eventually(t, "it succeeds", func() bool {
+		return a.Get().Failure == nil && a.ListItems("status=done").
+			Total == 1
+	})
+	kit.Eventually(t, "its person is told", func() bool { return len(a.ListNotifications()) == 1 })
+	kit.Equal(t, kit.JoinValues(d, a.ListNotifications()[0].Body), "map[tried:1] all is well",
+		"what was done, and told")
 	var first string
-	for _, r := range ListAutomationRuns(a) {
+	for _, r := range kit.ListAutomationRuns(a) {
 		first = r.Run.ID
 	}
-	for _, r := range ListAutomationRuns(a) {
+	for _, r := range kit.ListAutomationRuns(a) {
 		if r.Run.ID != first && (r.Run.Reason != reeve.ReasonRetry || r.Run.ReasonID != first) {
 			t.Errorf("run %s is a %s of %s, want a retry of %s", r.Run.ID, r.Run.Reason, r.Run.ReasonID, first)
 		}
@@ -216,18 +175,18 @@ func TestK18_RetriesByItself(t *testing.T) {
 // switch is off.
 func TestK18_ARetryThatIsDueWhileAllIsStopped(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		a, f := routed(t, cfg, catchAll)
 		f.fail(reeve.Unavailable)
 		a.MustFail(reeve.NetworkFailure)
-		a.Want(204, nil, "POST", "/api/stop", Call{"reason": "a drill"})
-		Equal(t, len(a.ListRetries(reeve.WakeQueued)), 1, "retries that wait")
-		Eventually(t, "the retry is due",
+		a.Want(204, nil, "POST", "/api/stop", kit.Call{"reason": "a drill"})
+		kit.Equal(t, len(a.ListRetries(reeve.WakeQueued)), 1, "retries that wait")
+		kit.Eventually(t, "the retry is due",
 			func() bool { a.Settle(t.Context()); return len(a.ListRetries(reeve.WakeSkipped)) == 1 })
 		a.Want(423, nil, "POST", a.Path("/resume"), nil) // what would be skipped is not begun
-		a.Want(204, nil, "POST", "/api/resume", Call{})
+		a.Want(204, nil, "POST", "/api/resume", kit.Call{})
 		m := a.Get()
-		Equal(t, JoinValues(m.Status, m.Failure.Class, m.Failure.RetryAt == nil), "stopped network true",
+		kit.Equal(t, kit.JoinValues(m.Status, m.Failure.Class, m.Failure.RetryAt == nil), "stopped network true",
 			"the automation")
 		if told := a.ListNotifications(); len(told) != 1 ||
 			!strings.Contains(told[0].Title, "its retry was skipped because everything in the workspace is stopped") {
@@ -236,7 +195,7 @@ func TestK18_ARetryThatIsDueWhileAllIsStopped(t *testing.T) {
 		f.fail("")
 		a.Want(200, nil, "POST", a.Path("/resume"), nil)
 		a.Settle(t.Context())
-		Equal(t, JoinValues(f.deeds, a.ItemState("a"), a.Get().Status), "map[tried:1] done active",
+		kit.Equal(t, kit.JoinValues(f.deeds, a.ItemState("a"), a.Get().Status), "map[tried:1] done active",
 			"resumed, it carries on")
 	})
 }
@@ -245,8 +204,8 @@ func TestK18_ARetryThatIsDueWhileAllIsStopped(t *testing.T) {
 func TestK18_ThreeFixesThenAPerson(t *testing.T) {
 	t.Parallel()
 	source := `await Items.withItem('a', 'A', () => { undefinedFunction() })`
-	cfg := FastConfig(t)
-	cfg.Model = ScriptedModel(t, `
+	cfg := kit.FastConfig(t)
+	cfg.Model = kit.ScriptedModel(t, `
 answers:
   - {when: {said: "/Version 1\\.\\d of automation .*failed/"}, calls: [{name: scripts_fix, args: {source: "await Items.withItem('a', 'A', () => { stillUndefined() })", comment: tried}}]}
   - {when: {tool: scripts_fix}, text: "I tried."}`)
@@ -254,27 +213,28 @@ answers:
 	a.MustFail(reeve.LogicFailure, "undefinedFunction")
 	a.Settle(t.Context())
 	m := a.Get()
-	Equal(t, JoinValues(m.Status, m.Version, m.Failure.Repairs, m.Failure.Class), "stopped 1.3 3 logic",
+	kit.Equal(t, kit.JoinValues(m.Status, m.Version, m.Failure.Repairs, m.Failure.Class), "stopped 1.3 3 logic",
 		"three fixes, then a person")
 	list := a.ListScriptJobs()
 	for i, version := range []string{"1.2", "1.1", "1.0"} {
-		Equal(t, JoinValues(list[i].Kind, list[i].Version, list[i].State), "repair "+version+" done", "the repairs")
+		kit.Equal(t, kit.JoinValues(list[i].Kind, list[i].Version, list[i].State), "repair "+version+" done",
+			"the repairs")
 	}
-	Equal(t, len(list), 3, "repairs")
+	kit.Equal(t, len(list), 3, "repairs")
 	told := a.ListNotifications()
 	if len(told) != 1 || !strings.Contains(told[0].Title, "3 repairs did not help") {
 		t.Errorf("the person was told %+v", told)
 	}
 	// A person's own version counts anew.
 	a.SaveVersion(`await Items.withItem('a', 'A', () => 1)`, false)
-	Equal(t, JoinValues(a.Get().Status, a.Get().Failure == nil), "active true", "after a person's version")
+	kit.Equal(t, kit.JoinValues(a.Get().Status, a.Get().Failure == nil), "active true", "after a person's version")
 	a.MustComplete()
 }
 
 // TestK18_AttentionIsAPersons tells a person of an item that nobody but they can decide on, and sends no maintainer.
 func TestK18_AttentionIsAPersons(t *testing.T) {
 	t.Parallel()
-	a, f := routed(t, FastConfig(t),
+	a, f := routed(t, kit.FastConfig(t),
 		`await Items.withItem('5', 'Item 5', async () => { await Mail.send({ to: '5', text: 'one' }); await Mail.send({ to: 'x' }) })`)
 	f.deeds.refuse("x", true)
 	a.MustFail(reeve.LogicFailure, "x was refused")
@@ -283,7 +243,8 @@ func TestK18_AttentionIsAPersons(t *testing.T) {
 	before := len(a.ListScriptJobs())
 	a.MustFail(reeve.LogicFailure)
 	told := a.ListNotifications()
-	Equal(t, JoinValues(len(a.ListScriptJobs())-before, a.ItemState("5"), a.Get().Status), "0 needs_attention active",
+	kit.Equal(t, kit.JoinValues(len(a.ListScriptJobs())-before, a.ItemState("5"), a.Get().Status),
+		"0 needs_attention active",
 		"an item is set aside")
 	if len(told) == 0 || !strings.Contains(told[0].Title, "an item needs your attention") {
 		t.Errorf("the person was told %+v", told)

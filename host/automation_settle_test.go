@@ -8,6 +8,7 @@ import (
 
 	"reeve"
 	"reeve/api"
+	"reeve/test/kit"
 )
 
 // TestK16_AnApprovalEndsWithItsItem: a call that waits for a person runs no more once a person has skipped its item, or
@@ -15,13 +16,13 @@ import (
 func TestK16_AnApprovalEndsWithItsItem(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `for (const id of ['a', 'b']) await Items.withItem(id, id, async ({ item }) => { if (!item.isDone) await Mail.send({ to: id, text: String(item.attempt) }) })`)
-	a.Want(200, nil, "PATCH", "/api/agents/mailer", Call{"policy": Call{"tools": Call{"mail_send": "ask"}}})
+	a.Want(200, nil, "PATCH", "/api/agents/mailer", kit.Call{"policy": kit.Call{"tools": kit.Call{"mail_send": "ask"}}})
 	withdrawn := func(id, says string) {
 		t.Helper()
 		var p reeve.Approval
 		a.Want(200, &p, "GET", "/api/approvals/"+id, nil)
-		Equal(t, JoinValues(p.State, p.Comment), "lapsed "+says, "the approval")
-		a.Want(409, nil, "POST", "/api/approvals/"+id+"/decision", Call{"decision": "approve"})
+		kit.Equal(t, kit.JoinValues(p.State, p.Comment), "lapsed "+says, "the approval")
+		a.Want(409, nil, "POST", "/api/approvals/"+id+"/decision", kit.Call{"decision": "approve"})
 		var x reeve.Explanation
 		a.Want(200, &x, "GET", "/api/calls/"+p.CallID+"/explanation", nil)
 		if !strings.Contains(x.Outcome, says) || x.Operation.State != reeve.DeniedOp {
@@ -29,33 +30,33 @@ func TestK16_AnApprovalEndsWithItsItem(t *testing.T) {
 		}
 	}
 	r := a.RunOnce()
-	Equal(t, r.Run.State, reeve.RunParked, "it waits for a")
-	first := GetInbox(a.Host).Approvals[0]
-	a.Want(200, nil, "POST", a.Path("/items/skip"), Call{"item": "a"})
+	kit.Equal(t, r.Run.State, reeve.RunParked, "it waits for a")
+	first := kit.GetInbox(a.Host).Approvals[0]
+	a.Want(200, nil, "POST", a.Path("/items/skip"), kit.Call{"item": "a"})
 	withdrawn(first.ID, `a person skipped the item "a"`)
 	var second reeve.Approval
-	Eventually(t, "it waits for b", func() bool {
+	kit.Eventually(t, "it waits for b", func() bool {
 		if _, err := a.Step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		list := GetInbox(a.Host).Approvals
+		list := kit.GetInbox(a.Host).Approvals
 		if len(list) == 1 {
 			second = list[0]
 		}
 		return len(list) == 1
 	})
-	a.Want(200, nil, "POST", a.Path("/items/reprocess"), Call{"item": "b"})
+	a.Want(200, nil, "POST", a.Path("/items/reprocess"), kit.Call{"item": "b"})
 	withdrawn(second.ID, `a person restarted the item "b"`)
-	Eventually(t, "b is done, at its second attempt", func() bool {
+	kit.Eventually(t, "b is done, at its second attempt", func() bool {
 		if _, err := a.Step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range GetInbox(a.Host).Approvals {
-			Decide(a.Host, p.ID, "approve")
+		for _, p := range kit.GetInbox(a.Host).Approvals {
+			kit.Decide(a.Host, p.ID, "approve")
 		}
 		return a.ItemState("b") == reeve.ItemDone
 	})
-	Equal(t, JoinValues(a.ItemState("a"), d), "skipped map[b2:1]", "what was done")
+	kit.Equal(t, kit.JoinValues(a.ItemState("a"), d), "skipped map[b2:1]", "what was done")
 }
 
 // TestK16_AnUnknownOfASettledItem: what may have happened is still for a person to say, but it is not run again for an
@@ -63,14 +64,14 @@ func TestK16_AnApprovalEndsWithItsItem(t *testing.T) {
 func TestK16_AnUnknownOfASettledItem(t *testing.T) {
 	t.Parallel()
 	a, _ := lostInAScript(t)
-	op := GetInbox(a.Host).Unknown[0]
-	a.Want(200, nil, "POST", a.Path("/items/skip"), Call{"item": "a"})
+	op := kit.GetInbox(a.Host).Unknown[0]
+	a.Want(200, nil, "POST", a.Path("/items/skip"), kit.Call{"item": "a"})
 	var why api.Problem
-	a.Want(409, &why, "POST", "/api/operations/"+op.ID+"/resolve", Call{"resolution": "retry"})
+	a.Want(409, &why, "POST", "/api/operations/"+op.ID+"/resolve", kit.Call{"resolution": "retry"})
 	if !strings.Contains(why.Detail, `skipped the item "a"`) {
 		t.Errorf("it says %q", why.Detail)
 	}
-	a.Want(200, nil, "POST", "/api/operations/"+op.ID+"/resolve", Call{"resolution": "skip"})
+	a.Want(200, nil, "POST", "/api/operations/"+op.ID+"/resolve", kit.Call{"resolution": "skip"})
 }
 
 // TestK16_DoneAndAskedForAgainMeanwhile: an item that is done, and that a person wants done again while a run is under
@@ -79,23 +80,25 @@ func TestK16_AnUnknownOfASettledItem(t *testing.T) {
 func TestK16_DoneAndAskedForAgainMeanwhile(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `for (let i = 10; i < input.to; i++) await Items.withItem('i' + i, 'x', async ({ item }) => { if (!item.isDone) await Mail.send({ to: item.id }); else if (i === 20) await Mail.list() }); input.to`)
-	Equal(t, a.StartRun(Call{"input": Call{"to": 40}}).Run.State, reeve.RunCompleted, "the first run")
+	kit.Equal(t, a.StartRun(kit.Call{"input": kit.Call{"to": 40}}).Run.State, reeve.RunCompleted, "the first run")
 	a.SaveVersion(`await Items.withItem('i00', 'x', async () => {}); await Items.withItem('i01', 'x', async () => {});
 for (let i = 10; i < 40; i++) await Items.withItem('i' + i, 'x', async ({ item }) => { if (!item.isDone || i === 20) await Mail.send({ to: item.id + (i === 20 ? '!' : '') }) })`, true)
-	a.Want(200, nil, "POST", a.Path("/items/reprocess"), Call{"item": "i20"})
+	a.Want(200, nil, "POST", a.Path("/items/reprocess"), kit.Call{"item": "i20"})
 	d.hook = func(what string) {
 		if what == "i20!" { // the run has read of all of them
-			a.Want(200, nil, "POST", a.Path("/items/reprocess"), Call{"item": "i15"})
-			a.Want(200, nil, "POST", a.Path("/items/reprocess"), Call{"item": "i30"})
+			a.Want(200, nil, "POST", a.Path("/items/reprocess"), kit.Call{"item": "i15"})
+			a.Want(200, nil, "POST", a.Path("/items/reprocess"), kit.Call{"item": "i30"})
 		}
 	}
 	a.MustComplete()
-	Equal(t, JoinValues(d.done["i15"], d.done["i30"], a.ItemState("i15"), a.ItemState("i30"), a.GetItem("i30").Attempt),
+	kit.Equal(t, kit.JoinValues(d.done["i15"], d.done["i30"], a.ItemState("i15"), a.ItemState("i30"), a.GetItem("i30").
+		Attempt),
 		"1 2 processing done 2", "in that run")
 	d.hook = nil
 	a.SaveVersion(`for (let i = 10; i < 40; i++) await Items.withItem('i' + i, 'x', async ({ item }) => { if (!item.isDone) await Mail.send({ to: item.id }) })`, true)
 	a.MustComplete()
-	Equal(t, JoinValues(d.done["i15"], d.done["i30"], d.done["i20!"], a.ListItems("status=done").Total), "2 2 1 32",
+	kit.Equal(t, kit.JoinValues(d.done["i15"], d.done["i30"], d.done["i20!"], a.ListItems("status=done").Total),
+		"2 2 1 32",
 		"after the next")
 }
 
@@ -103,28 +106,28 @@ for (let i = 10; i < 40; i++) await Items.withItem('i' + i, 'x', async ({ item }
 // by another.
 func TestK14_RunsSideBySide(t *testing.T) {
 	t.Parallel()
-	h, _, d := stepper(t, Object{"assembly": "context"}, map[string]string{"context": `
+	h, _, d := stepper(t, kit.Object{"assembly": "context"}, map[string]string{"context": `
 await Items.withItem('shared', 'x', async ({ item }) => { if (!item.isDone) await Mail.send({ to: 'x', text: input.session_id || String(Math.random()) }) });
 input.request`})
 	at, goOn := make(chan struct{}), make(chan struct{})
 	d.hook = func(string) { close(at); <-goOn }
 	first, second := h.Talk("bot"), h.Talk("bot")
-	one := StartTurn(h, first.ID, "first").ID
+	one := kit.StartTurn(h, first.ID, "first").ID
 	<-at
-	two := WaitForTurn(h, StartTurn(h, second.ID, "second").ID)
+	two := kit.WaitForTurn(h, kit.StartTurn(h, second.ID, "second").ID)
 	if two.State != reeve.RunFailed || !strings.Contains(two.Message, "is being processed by another run") {
 		t.Errorf("the second turn is %s: %s", two.State, two.Message)
 	}
 	close(goOn)
-	if got := WaitForTurn(h, one); got.State != reeve.RunCompleted {
+	if got := kit.WaitForTurn(h, one); got.State != reeve.RunCompleted {
 		t.Errorf("the first turn is %s: %s", got.State, got.Message)
 	}
-	Equal(t, len(d.done), 1, "deeds")
+	kit.Equal(t, len(d.done), 1, "deeds")
 	d.hook = nil
-	if got := WaitForTurn(h, StartTurn(h, second.ID, "again").ID); got.State != reeve.RunCompleted {
+	if got := kit.WaitForTurn(h, kit.StartTurn(h, second.ID, "again").ID); got.State != reeve.RunCompleted {
 		t.Errorf("the next turn is %s: %s", got.State, got.Message)
 	}
-	Equal(t, len(d.done), 1, "deeds")
+	kit.Equal(t, len(d.done), 1, "deeds")
 }
 
 // TestK28_ItemsWithoutAChange: an item that a script is done with without changing anything is part of the plan, and is
@@ -132,21 +135,22 @@ input.request`})
 func TestK28_ItemsWithoutAChange(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async ({ item }) => { if (!item.isDone && id === 'b') await Mail.send({ to: id }) })`)
-	r := a.StartRun(Call{"type": "dry"})
-	Equal(t, JoinValues(r.Run.State, r.Script.Progress.Planned, a.ListItems("").Total), "completed 1 0", "the dry run")
+	r := a.StartRun(kit.Call{"type": "dry"})
+	kit.Equal(t, kit.JoinValues(r.Run.State, r.Script.Progress.Planned, a.ListItems("").Total), "completed 1 0",
+		"the dry run")
 	var plan api.Plan
 	a.Want(http.StatusOK, &plan, "GET", "/api/plans/"+r.Run.ID, nil)
 	got := ""
 	for _, c := range plan.Calls {
 		got += fmt.Sprintf("%s:%s:%s ", c.ItemID, c.Title, c.Tool)
 	}
-	Equal(t, got, "a:Letter a: b:Letter b:mail_send c:Letter c: ", "the plan")
+	kit.Equal(t, got, "a:Letter a: b:Letter b:mail_send c:Letter c: ", "the plan")
 	var asked reeve.AutomationRun
 	a.Want(http.StatusCreated, &asked, "POST", "/api/plans/"+r.Run.ID+"/apply", nil)
 	done := a.ServeRun(asked)
-	Equal(t, JoinValues(done.Run.State, done.Script.Progress.Done, done.Script.Progress.Total,
+	kit.Equal(t, kit.JoinValues(done.Run.State, done.Script.Progress.Done, done.Script.Progress.Total,
 		a.ListItems("status=done").
 			Total, d), "completed 3 3 3 map[b:1]", "applied")
 	a.MustComplete()
-	Equal(t, d.String(), "map[b:1]", "there is nothing left to do")
+	kit.Equal(t, d.String(), "map[b:1]", "there is nothing left to do")
 }

@@ -1,7 +1,6 @@
 package host_test
 
 import (
-	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -11,37 +10,22 @@ import (
 	"reeve"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // breaking is an automation on PostgreSQL, whose server loses its connection when it first commits that item b was
 // entered.
-func breaking(t *testing.T, source string) (*Automation, *deeds) {
+func breaking(t *testing.T, source string) (*kit.Automation, *deeds) {
 	t.Helper()
-	cfg, d := FastConfig(t), newDeeds()
+	cfg, d := kit.FastConfig(t), newDeeds()
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	a := newAuto(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer", source)
-	ExecPostgres(t, cfg.Database, `CREATE SEQUENCE entered`,
+	kit.ExecPostgres(t, cfg.Database, `CREATE SEQUENCE entered`,
 		`CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			IF NEW.item_id = 'b' AND nextval('entered') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
 			RETURN NULL; END $$`,
 		`CREATE CONSTRAINT TRIGGER lose AFTER INSERT ON items DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION lose()`)
 	return a, d
-}
-
-// ExecPostgres has PostgreSQL do something beside the server, and gives the connection.
-func ExecPostgres(t *testing.T, database string, queries ...string) *pgx.Conn {
-	t.Helper()
-	c, err := pgx.Connect(t.Context(), database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close(context.Background()) })
-	for _, query := range queries {
-		if _, err := c.Exec(t.Context(), query); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return c
 }
 
 // TestK18_TheDatabaseFailsARun: a script learns nothing of a database that fails it, whatever it catches, and its run
@@ -56,7 +40,8 @@ func TestK18_TheDatabaseFailsARun(t *testing.T) {
 		});
 		caught.join()`)
 	r := a.RunOnce()
-	Equal(t, JoinValues(r.Run.State, r.Run.Output, a.Get().Status, d), "completed  active map[a:1 b:1 c:1]", "the run")
+	kit.Equal(t, kit.JoinValues(r.Run.State, r.Run.Output, a.Get().Status, d), "completed  active map[a:1 b:1 c:1]",
+		"the run")
 }
 
 // TestK28_TheDatabaseFailsAnApply: a plan that is being applied when the database fails is carried on with, and no item
@@ -64,10 +49,10 @@ func TestK18_TheDatabaseFailsARun(t *testing.T) {
 func TestK28_TheDatabaseFailsAnApply(t *testing.T) {
 	t.Parallel()
 	a, d := breaking(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: id }) })`)
-	asked := a.StartRun(Call{"type": "dry"})
+	asked := a.StartRun(kit.Call{"type": "dry"})
 	a.Want(201, &asked, "POST", "/api/plans/"+asked.Run.ID+"/apply", nil)
 	r := a.ServeRun(asked)
-	Equal(t, JoinValues(r.Run.State, r.Run.Message, a.ListItems("status=done").Total, d),
+	kit.Equal(t, kit.JoinValues(r.Run.State, r.Run.Message, a.ListItems("status=done").Total, d),
 		"completed  3 map[a:1 b:1 c:1]",
 		"the run")
 }
@@ -76,25 +61,25 @@ func TestK28_TheDatabaseFailsAnApply(t *testing.T) {
 // it is there, and the first one's version stays the active one.
 func TestK14_OneOfTwoWhoMakeAnAutomation(t *testing.T) {
 	t.Parallel()
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
-	a := &Automation{Host: reevetest.StartWith(t, cfg), T: t, Name: "mailer"}
+	a := &kit.Automation{Host: reevetest.StartWith(t, cfg), T: t, Name: "mailer"}
 	a.Agent("mailer")
-	c := ExecPostgres(t, cfg.Database,
+	c := kit.ExecPostgres(t, cfg.Database,
 		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
 		`CREATE TRIGGER wait BEFORE INSERT ON automations FOR EACH ROW EXECUTE FUNCTION wait()`,
 		`SELECT pg_advisory_lock(1)`)
 	var both sync.WaitGroup
 	answers := make([]int, 2)
-	for i, body := range []Call{{"name": "mailer", "source": "'first'"}, {"name": "mailer"}} {
+	for i, body := range []kit.Call{{"name": "mailer", "source": "'first'"}, {"name": "mailer"}} {
 		both.Go(func() { answers[i] = a.Do("POST", "/api/automations", body).Status })
-		Eventually(t, "it waits", func() bool { return locked(t, c) == i+1 })
+		kit.Eventually(t, "it waits", func() bool { return locked(t, c) == i+1 })
 	}
 	if _, err := c.Exec(t.Context(), `SELECT pg_advisory_unlock(1)`); err != nil {
 		t.Fatal(err)
 	}
 	both.Wait()
-	Equal(t, JoinValues(answers, a.Get().Status), "[201 409] active", "the answers, and the automation")
+	kit.Equal(t, kit.JoinValues(answers, a.Get().Status), "[201 409] active", "the answers, and the automation")
 }
 
 // locked counts who waits for somebody else in the database.
@@ -111,24 +96,24 @@ func locked(t *testing.T, c *pgx.Conn) (n int) {
 // of the one before is not held by that.
 func TestK19_ASaveWhileAFailureIsDecided(t *testing.T) {
 	t.Parallel()
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	a := newAuto(t, reevetest.StartWith(t, cfg, newDeeds().tools()...), "mailer", `oops()`)
-	c := ExecPostgres(t, cfg.Database, // whoever writes what a failure led to waits for us
+	c := kit.ExecPostgres(t, cfg.Database, // whoever writes what a failure led to waits for us
 		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
 		`CREATE TRIGGER wait BEFORE INSERT ON automation_failures FOR EACH ROW EXECUTE FUNCTION wait()`,
 		`SELECT pg_advisory_lock(1)`)
 	var both sync.WaitGroup
 	both.Go(func() { a.RunOnce() })
-	Eventually(t, "the failure is decided", func() bool { return locked(t, c) == 1 })
+	kit.Eventually(t, "the failure is decided", func() bool { return locked(t, c) == 1 })
 	saved := make(chan string, 1)
 	both.Go(func() { saved <- a.SaveVersion(`'well'`, false) })
-	Eventually(t, "the version is saved, or waits", func() bool { return len(saved) == 1 || locked(t, c) == 2 })
+	kit.Eventually(t, "the version is saved, or waits", func() bool { return len(saved) == 1 || locked(t, c) == 2 })
 	if _, err := c.Exec(t.Context(), `SELECT pg_advisory_unlock(1)`); err != nil {
 		t.Fatal(err)
 	}
 	both.Wait()
 	m := a.Get()
-	Equal(t, JoinValues(m.Version, m.Status, m.Failure == nil), "2.0 active true", "the automation")
-	Equal(t, a.ListScriptJobs()[0].State, reeve.ScriptJobStale, "the repair of the version before")
+	kit.Equal(t, kit.JoinValues(m.Version, m.Status, m.Failure == nil), "2.0 active true", "the automation")
+	kit.Equal(t, a.ListScriptJobs()[0].State, reeve.ScriptJobStale, "the repair of the version before")
 }

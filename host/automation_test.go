@@ -10,6 +10,7 @@ import (
 	"reeve"
 	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 const three = `
@@ -30,13 +31,15 @@ func TestK03_NewItem(t *testing.T) {
 		});
 		JSON.stringify(seen)`)
 	r := a.MustComplete()
-	Equal(t, r.Run.Output, `{"isDone":false,"title":"Letter a","state":"processing"}`, "what the handler saw")
+	kit.Equal(t, r.Run.Output, `{"isDone":false,"title":"Letter a","state":"processing"}`, "what the handler saw")
 	v := a.GetItem("a")
-	Equal(t, JoinValues(v.State, v.CreatedBy, v.FirstRun == r.Run.ID, v.LastRun == r.Run.ID, v.Attempt, v.Title),
+	kit.Equal(t, kit.JoinValues(v.State, v.CreatedBy, v.FirstRun == r.Run.ID, v.LastRun == r.Run.ID, v.Attempt,
+		v.Title),
 		"done automation true true 1 Letter a", "the row")
-	Equal(t, d.String(), "map[a:1]", "what was done")
-	Equal(t, JoinValues(len(v.Attempts), v.Attempts[0].Version, v.Attempts[0].State), "1 1.0 done", "the attempt")
-	Equal(t, r.Script.Progress.Done, 1, "items done")
+	kit.Equal(t, d.String(), "map[a:1]", "what was done")
+	kit.Equal(t, kit.JoinValues(len(v.Attempts), v.Attempts[0].Version, v.Attempts[0].State), "1 1.0 done",
+		"the attempt")
+	kit.Equal(t, r.Script.Progress.Done, 1, "items done")
 }
 
 func TestK04_DoneItem(t *testing.T) {
@@ -45,11 +48,11 @@ func TestK04_DoneItem(t *testing.T) {
 	a.MustComplete()
 	before := a.GetItem("a").Item
 	r := a.MustComplete()
-	Equal(t, JoinValues(r.Script.Progress.Done, r.Script.Progress.Skipped), "0 3", "progress of a second run")
+	kit.Equal(t, kit.JoinValues(r.Script.Progress.Done, r.Script.Progress.Skipped), "0 3", "progress of a second run")
 	a.SaveVersion(`let seen; try { await Items.withItem('a', 'Another title', async (ctx) => { seen = ctx.item.isDone; throw new Error('no') }) } catch (e) { seen = seen + e.message } seen`, false)
-	Equal(t, a.MustComplete().Run.Output, "trueno", "the handler ran")
-	Equal(t, a.GetItem("a").Item, before, "the row")
-	Equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
+	kit.Equal(t, a.MustComplete().Run.Output, "trueno", "the handler ran")
+	kit.Equal(t, a.GetItem("a").Item, before, "the row")
+	kit.Equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
 }
 
 func TestK05_ChangeOfADoneItem(t *testing.T) {
@@ -59,9 +62,9 @@ func TestK05_ChangeOfADoneItem(t *testing.T) {
 	a.SaveVersion(`try { await Items.withItem('b', 'B', async () => { try { await Mail.send({ to: 'again' }) } catch (e) {} }) } catch (e) {}
 		await Items.withItem('d', 'D', async () => { await Mail.send({ to: 'd' }) })`, false)
 	a.MustFail(reeve.LogicFailure, `"b"`, "done")
-	Equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
+	kit.Equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
 	a.WantItems(3)
-	Equal(t, a.ItemState("b"), reeve.ItemDone, "the item")
+	kit.Equal(t, a.ItemState("b"), reeve.ItemDone, "the item")
 }
 
 func TestK06_FailedItem(t *testing.T) {
@@ -69,15 +72,15 @@ func TestK06_FailedItem(t *testing.T) {
 	a, d := automate(t, three)
 	d.refuse("b", true)
 	first := a.MustFail(reeve.LogicFailure, "b was refused")
-	Equal(t, JoinValues(a.ItemState("a"), a.ItemState("b")), "done failed", "after the first run")
+	kit.Equal(t, kit.JoinValues(a.ItemState("a"), a.ItemState("b")), "done failed", "after the first run")
 	a.WantItems(2)
 	d.refuse("b", false)
 	a.SaveVersion(strings.Replace(three, "Letter", "Better letter", 1), true)
 	second := a.MustComplete()
 	v := a.GetItem("b")
-	Equal(t, JoinValues(v.State, v.FirstRun == first.Run.ID, v.LastRun == second.Run.ID, v.Title, v.Attempt),
+	kit.Equal(t, kit.JoinValues(v.State, v.FirstRun == first.Run.ID, v.LastRun == second.Run.ID, v.Title, v.Attempt),
 		"done true true Better letter b 1", "the row")
-	Equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
+	kit.Equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
 }
 
 func TestK07_Throw(t *testing.T) {
@@ -85,28 +88,28 @@ func TestK07_Throw(t *testing.T) {
 	a, d := automate(t, strings.Replace(three, "if (ctx", "if (id === 'b') throw new Error('cannot read b');\nif (ctx",
 		1))
 	r := a.MustFail(reeve.LogicFailure, "cannot read b", "script.js:4")
-	Equal(t, JoinValues(a.ItemState("a"), a.ItemState("b"), r.Script.Progress.Failed), "done failed 1", "items")
+	kit.Equal(t, kit.JoinValues(a.ItemState("a"), a.ItemState("b"), r.Script.Progress.Failed), "done failed 1", "items")
 	a.WantItems(2)
-	Equal(t, d.String(), "map[a:1]", "what was done")
+	kit.Equal(t, d.String(), "map[a:1]", "what was done")
 	// A script that catches it can go on, but its run has failed all the same.
 	a.SaveVersion(`try { await Items.withItem('x', 'X', () => { throw new Error('sync') }) } catch (e) {} await Items.withItem('y', 'Y', () => 1)`, false)
 	a.MustFail(reeve.LogicFailure, "sync")
-	Equal(t, JoinValues(a.ItemState("x"), a.ItemState("y")), "failed done", "items")
+	kit.Equal(t, kit.JoinValues(a.ItemState("x"), a.ItemState("y")), "failed done", "items")
 }
 
 func TestK08_OneItemAtATime(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `await Items.withItem('outer', 'Outer', async () => { try { await Items.withItem('inner', 'Inner', async () => {}) } catch (e) {} })`)
 	a.MustFail(reeve.LogicFailure, `"inner"`, `"outer"`)
-	Equal(t, a.ItemState("outer"), reeve.ItemFailed, "the outer item")
+	kit.Equal(t, a.ItemState("outer"), reeve.ItemFailed, "the outer item")
 	a.WantItems(1)
 	a.SaveVersion(`await Promise.allSettled([Items.withItem('p', 'P', async () => { await Mail.list() }), Items.withItem('q', 'Q', async () => { await Mail.list() })])`, false)
 	a.MustFail(reeve.LogicFailure, "is open")
 	a.SaveVersion(`for (let i = 0; i < 10000; i++) await Items.withItem('n' + i, 'N', async () => {})`, false)
-	Equal(t, a.MustComplete().Script.Progress.Done, 10000, "items")
-	Equal(t, a.ListItems("status=done&limit=1").Total, 10000, "items that are done")
-	Equal(t, a.MustComplete().Script.Progress.Skipped, 10000, "items")
-	Equal(t, d.String(), "map[]", "what was done")
+	kit.Equal(t, a.MustComplete().Script.Progress.Done, 10000, "items")
+	kit.Equal(t, a.ListItems("status=done&limit=1").Total, 10000, "items that are done")
+	kit.Equal(t, a.MustComplete().Script.Progress.Skipped, 10000, "items")
+	kit.Equal(t, d.String(), "map[]", "what was done")
 }
 
 func TestK09_BadItems(t *testing.T) {
@@ -139,8 +142,8 @@ func TestK10_ChangeOutsideAnItem(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `Console.log('hello', {a: 1}); (await Mail.list()).length + (await Mail.any({ to: 'read' })).sent.length`)
 	r := a.MustComplete()
-	Equal(t, r.Run.Output, "7", "what reads gave")
-	Equal(t, r.Script.Log, `hello {"a":1}`, "the log")
+	kit.Equal(t, r.Run.Output, "7", "what reads gave")
+	kit.Equal(t, r.Script.Log, `hello {"a":1}`, "the log")
 	for _, source := range []string{`Mail.send({ to: 'x' })`, `Mail.note({ to: 'x' })`, `Mail.vague({ to: 'x' })`,
 		`Mail.any({ to: 'x' })`, `Tools.call('mail_send', { to: 'x' })`} {
 		a.SaveVersion("try { await "+source+" } catch (e) {} Console.log('went on')", false)
@@ -148,15 +151,15 @@ func TestK10_ChangeOutsideAnItem(t *testing.T) {
 			t.Errorf("%s: the script caught it: %s", source, r.Script.Log)
 		}
 	}
-	Equal(t, d.String(), "map[read:1]", "what was done")
+	kit.Equal(t, d.String(), "map[read:1]", "what was done")
 	a.WantItems(0)
 }
 
 func TestK11_BadInputFirst(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `let e; try { await Mail.send({ to: 7, too: 1 }) } catch (x) { e = x } e.code`)
-	Equal(t, a.MustComplete().Run.Output, string(reeve.Validation), "bad input outside an item")
-	Equal(t, d.String(), "map[]", "what was done")
+	kit.Equal(t, a.MustComplete().Run.Output, string(reeve.Validation), "bad input outside an item")
+	kit.Equal(t, d.String(), "map[]", "what was done")
 }
 
 func TestK12_List(t *testing.T) {
@@ -172,7 +175,7 @@ func TestK12_List(t *testing.T) {
 		for (const bad of [{limit: 0}, {limit: 1001}, {limit: -1}, {offset: -1}, {status: 'x'}, {nope: 1}, 'x']) { try { await Items.list(bad); codes.push('none') } catch (e) { codes.push(e.code) } }
 		[short(await Items.list()), short(await Items.list({limit: 1000})), short(await Items.list({limit: 1, offset: 149})), short(await Items.list({status: 'failed'})),
 		 short(await Items.list({id: 'i003'})), short(await Items.list({status: 'done', id: 'i142'})), [...new Set(codes)].join()].join('; ')`, false)
-	Equal(t, a.MustComplete().Run.Output,
+	kit.Equal(t, a.MustComplete().Run.Output,
 		"100 150 true i000; 150 150 false i000; 1 150 false i149; 1 1 false i142; 1 1 false i003; 0 0 false ; "+
 			"VALIDATION_ERROR", "lists")
 }
@@ -186,7 +189,7 @@ func TestK12_NewestFirst(t *testing.T) {
 	for i := range 60 {
 		ids = append(ids, fmt.Sprintf("i%02d", i*37%60)) // each once
 	}
-	a, _ := automate(t, `for (const id of `+string(MustJSON(ids))+`) {
+	a, _ := automate(t, `for (const id of `+string(kit.MustJSON(ids))+`) {
 		try { await Items.withItem(id, 'Item', () => { if (id > 'i54') throw new Error('no') }) } catch (e) {}
 	}`)
 	a.RunOnce()
@@ -197,7 +200,7 @@ func TestK12_NewestFirst(t *testing.T) {
 	a.SaveVersion(`const list = await Items.list(), pages = [];
 		for (let offset = 0; offset < 60; offset += 7) pages.push(...(await Items.list({ limit: 7, offset })).items);
 		[list.items, pages].map((l) => l.map((i) => i.id).join(' ')).join('; ')`, false)
-	Equal(t, a.MustComplete().Run.Output, want+"; "+want, "for the script")
+	kit.Equal(t, a.MustComplete().Run.Output, want+"; "+want, "for the script")
 	var rest []string
 	for more := true; more; {
 		var l reeve.ItemList
@@ -207,7 +210,7 @@ func TestK12_NewestFirst(t *testing.T) {
 		}
 		more = l.HasMore
 	}
-	Equal(t, strings.Join(rest, " "), want, "over REST")
+	kit.Equal(t, strings.Join(rest, " "), want, "over REST")
 }
 
 func TestK13_Docs(t *testing.T) {
@@ -231,7 +234,7 @@ func TestK14_TwoAutomations(t *testing.T) {
 	b.MustComplete()
 	a.WantItems(3)
 	b.WantItems(3)
-	Equal(t, d.String(), "map[a:2 b:2 c:2]", "each did its own")
+	kit.Equal(t, d.String(), "map[a:2 b:2 c:2]", "each did its own")
 }
 
 func TestK16_SkippedUntilReprocessed(t *testing.T) {
@@ -240,18 +243,18 @@ func TestK16_SkippedUntilReprocessed(t *testing.T) {
 	d.refuse("b", true)
 	a.MustFail(reeve.LogicFailure)
 	d.refuse("b", false)
-	a.Want(200, nil, "POST", a.Path("/items/skip"), Call{"item": "b", "reason": "not this one"})
+	a.Want(200, nil, "POST", a.Path("/items/skip"), kit.Call{"item": "b", "reason": "not this one"})
 	a.MustComplete()
-	Equal(t, d.String(), "map[a:1 c:1]", "what was done")
-	Equal(t, a.ItemState("b"), reeve.ItemSkipped, "the item")
-	a.Want(409, nil, "POST", a.Path("/items/skip"), Call{"item": "b"})
-	a.Want(404, nil, "POST", a.Path("/items/reprocess"), Call{"item": "nothing"})
-	a.Want(200, nil, "POST", a.Path("/items/reprocess"), Call{"item": "b"})
-	a.Want(200, nil, "POST", a.Path("/items/reprocess"), Call{"item": "a"})
+	kit.Equal(t, d.String(), "map[a:1 c:1]", "what was done")
+	kit.Equal(t, a.ItemState("b"), reeve.ItemSkipped, "the item")
+	a.Want(409, nil, "POST", a.Path("/items/skip"), kit.Call{"item": "b"})
+	a.Want(404, nil, "POST", a.Path("/items/reprocess"), kit.Call{"item": "nothing"})
+	a.Want(200, nil, "POST", a.Path("/items/reprocess"), kit.Call{"item": "b"})
+	a.Want(200, nil, "POST", a.Path("/items/reprocess"), kit.Call{"item": "a"})
 	a.MustComplete()
-	Equal(t, d.String(), "map[a:2 b:1 c:1]", "what was done")
+	kit.Equal(t, d.String(), "map[a:2 b:1 c:1]", "what was done")
 	v := a.GetItem("b")
-	Equal(t, JoinValues(v.State, v.Attempt, len(v.Attempts), v.Attempts[0].State, v.Attempts[0].Message,
+	kit.Equal(t, kit.JoinValues(v.State, v.Attempt, len(v.Attempts), v.Attempts[0].State, v.Attempts[0].Message,
 		v.Attempts[1].State), "done 2 2 skipped not this one done", "attempts")
 }
 
@@ -269,51 +272,53 @@ func TestK17_PauseAndResume(t *testing.T) {
 		}
 	}
 	r := a.RunOnce()
-	Equal(t, JoinValues(r.Run.State, d, a.ItemState("b")), "paused map[a:1 a2:1 b:1] processing",
+	kit.Equal(t, kit.JoinValues(r.Run.State, d, a.ItemState("b")), "paused map[a:1 a2:1 b:1] processing",
 		"paused in the middle of b")
-	a.Want(409, nil, "POST", a.Path("/runs"), Call{})
+	a.Want(409, nil, "POST", a.Path("/runs"), kit.Call{})
 	d.hook = nil
 	a.Want(200, nil, "POST", a.Path("/resume"), nil)
 	a.Want(200, nil, "POST", a.Path("/resume"), nil) // once more does nothing more
-	Eventually(t, "it carries on", func() bool {
+	kit.Eventually(t, "it carries on", func() bool {
 		if _, err := a.Step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return a.ListItems("status=done").Total == 3
 	})
-	Equal(t, d.String(), "map[a:1 a2:1 b:1 b2:1 c:1 c2:1]", "what was done")
+	kit.Equal(t, d.String(), "map[a:1 a2:1 b:1 b2:1 c:1 c2:1]", "what was done")
 
 	// While it is paused, nothing that wakes it does anything.
 	a.Want(200, nil, "POST", a.Path("/pause"), nil)
 	var w reeve.Wake
-	a.Want(201, &w, "POST", "/api/agents/mailer/wake", Call{})
-	Equal(t, a.ServeRun(reeve.AutomationRun{Wake: &w}).Run.State, reeve.RunPaused, "a run while it is paused")
+	a.Want(201, &w, "POST", "/api/agents/mailer/wake", kit.Call{})
+	kit.Equal(t, a.ServeRun(reeve.AutomationRun{Wake: &w}).Run.State, reeve.RunPaused, "a run while it is paused")
 }
 
 // TestK17_EveryRunThatAPauseHeldCarriesOn: of a run that was under way when it came, of one that waited for its turn,
 // and of those that it then kept from beginning, each is made up for, and what was asked for twice is once.
 func TestK17_EveryRunThatAPauseHeldCarriesOn(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		d := newDeeds()
 		a := newAuto(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer", `
 			for (const id of ['a', 'b']) await Items.withItem(input + id, id, async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: input + id }) })`)
 		d.hook = func(what string) {
 			if what == "onea" {
-				a.Want(201, nil, "POST", a.Path("/runs"), Call{"input": "two"})
+				a.Want(201, nil, "POST", a.Path("/runs"), kit.Call{"input": "two"})
 				a.Want(200, nil, "POST", a.Path("/pause"), nil)
 			}
 		}
-		first := a.StartRun(Call{"input": "one"})
+		first := a.StartRun(kit.Call{"input": "one"})
 		for range 3 {
-			a.Want(201, nil, "POST", "/api/agents/mailer/wake", Call{"input": "three"})
+			a.Want(201, nil, "POST", "/api/agents/mailer/wake", kit.Call{"input": "three"})
 		}
 		a.Settle(t.Context())
-		Equal(t, JoinValues(first.Run.State, a.Get().PausedRun == first.Run.ID, d, len(ListAutomationRuns(a))),
+		kit.Equal(t, kit.JoinValues(first.Run.State, a.Get().PausedRun == first.Run.ID, d,
+			len(kit.ListAutomationRuns(a))),
 			"paused true map[onea:1] 5", "while it is paused")
 		a.Want(200, nil, "POST", a.Path("/resume"), nil)
 		a.Settle(t.Context())
-		Equal(t, JoinValues(d, len(ListAutomationRuns(a))), "map[onea:1 oneb:1 threea:1 threeb:1 twoa:1 twob:1] 8",
+		kit.Equal(t, kit.JoinValues(d, len(kit.ListAutomationRuns(a))),
+			"map[onea:1 oneb:1 threea:1 threeb:1 twoa:1 twob:1] 8",
 			"resumed")
 	})
 }
@@ -323,7 +328,7 @@ func TestK17_EveryRunThatAPauseHeldCarriesOn(t *testing.T) {
 func TestK17_ResumedBeforeThePausedRunHasEnded(t *testing.T) {
 	t.Parallel()
 	d := newDeeds()
-	var a *Automation
+	var a *kit.Automation
 	tools := d.tools()
 	looks := 0
 	tools[len(tools)-1].Handler = func(ctx context.Context, _ *reeve.Invocation) (any, error) {
@@ -334,7 +339,7 @@ func TestK17_ResumedBeforeThePausedRunHasEnded(t *testing.T) {
 		}
 		return nil, ctx.Err()
 	}
-	a = newAuto(t, reevetest.StartWith(t, FastConfig(t), tools...), "mailer", `
+	a = newAuto(t, reevetest.StartWith(t, kit.FastConfig(t), tools...), "mailer", `
 		await Items.withItem('a', 'A', async (ctx) => {
 		  if (ctx.item.isDone) return;
 		  let looked = false;
@@ -342,9 +347,10 @@ func TestK17_ResumedBeforeThePausedRunHasEnded(t *testing.T) {
 		  while (!looked) await Items.list({});
 		  await Mail.send({ to: input });
 		})`)
-	Equal(t, a.StartRun(Call{"input": "one"}).Run.State, reeve.RunPaused, "the run")
+	kit.Equal(t, a.StartRun(kit.Call{"input": "one"}).Run.State, reeve.RunPaused, "the run")
 	a.Settle(t.Context())
-	Equal(t, JoinValues(a.Get().Status, a.ItemState("a"), d, len(ListAutomationRuns(a))), "active done map[one:1] 2",
+	kit.Equal(t, kit.JoinValues(a.Get().Status, a.ItemState("a"), d, len(kit.ListAutomationRuns(a))),
+		"active done map[one:1] 2",
 		"another carried on")
 }
 
@@ -355,7 +361,7 @@ func TestK17_AnAbandonedResumeIsMadeAgain(t *testing.T) {
 	for _, planned := range []bool{false, true} {
 		for commit := range int32(2) {
 			var left atomic.Int32 // commits until the power fails
-			cfg, d := FastConfig(t), newDeeds()
+			cfg, d := kit.FastConfig(t), newDeeds()
 			cfg.OnFault.OnBefore = func() {
 				if left.Load() > 0 && left.Add(-1) == 0 {
 					panic("the power fails")
@@ -370,19 +376,19 @@ func TestK17_AnAbandonedResumeIsMadeAgain(t *testing.T) {
 			}
 			var r reeve.AutomationRun
 			if planned {
-				a.Want(201, &r, "POST", "/api/plans/"+a.StartRun(Call{"type": "dry"}).Run.ID+"/apply", nil)
+				a.Want(201, &r, "POST", "/api/plans/"+a.StartRun(kit.Call{"type": "dry"}).Run.ID+"/apply", nil)
 				r = a.ServeRun(r)
 			} else {
 				r = a.RunOnce()
 			}
-			Equal(t, JoinValues(r.Run.State, d), "paused map[a:1 b:1]", "paused in the middle")
+			kit.Equal(t, kit.JoinValues(r.Run.State, d), "paused map[a:1 b:1]", "paused in the middle")
 			d.hook = nil
 			left.Store(commit + 1)
 			a.Do("POST", a.Path("/resume"), nil)
 			left.Store(0)
 			a.Want(200, nil, "POST", a.Path("/resume"), nil)
 			a.Settle(t.Context())
-			Equal(t, d.String(), "map[a:1 b:1 c:1]",
+			kit.Equal(t, d.String(), "map[a:1 b:1 c:1]",
 				fmt.Sprintf("what was done, with a plan: %v, the power gone at commit %d", planned, commit+1))
 		}
 	}
@@ -393,41 +399,42 @@ func TestK20_RepairKeepsProgress(t *testing.T) {
 	source := `for (const id of ['1', '2', '3', '4', '5']) await Items.withItem(id, 'Item ' + id, async (ctx) => { if (ctx.item.isDone) return; await Mail.send({ to: id }); %s })`
 	a, d := automate(t, fmt.Sprintf(source, `if (id === '4') undefinedFunction()`))
 	a.MustFail(reeve.LogicFailure, "undefinedFunction")
-	Equal(t, a.SaveVersion(fmt.Sprintf(source, ""), true), "1.1", "the fix")
+	kit.Equal(t, a.SaveVersion(fmt.Sprintf(source, ""), true), "1.1", "the fix")
 	a.MustComplete()
-	Equal(t, d.String(), "map[1:1 2:1 3:1 4:1 5:1]", "five effects in all")
+	kit.Equal(t, d.String(), "map[1:1 2:1 3:1 4:1 5:1]", "five effects in all")
 	// The same thing with other content is a person's to decide.
-	a.Want(200, nil, "POST", a.Path("/items/reprocess"), Call{"item": "5"})
+	a.Want(200, nil, "POST", a.Path("/items/reprocess"), kit.Call{"item": "5"})
 	d.refuse("x", true)
 	a.SaveVersion(`await Items.withItem('5', 'Item 5', async (ctx) => { await Mail.send({ to: '5', text: 'one' }); await Mail.send({ to: 'x' }) })`, true)
 	a.MustFail(reeve.LogicFailure, "x was refused")
 	a.SaveVersion(`await Items.withItem('5', 'Item 5', async (ctx) => { try { await Mail.send({ to: '5', text: 'two' }) } catch (e) {} })`, true)
 	r := a.RunOnce()
-	Equal(t, JoinValues(r.Run.State, r.Run.Code, a.ItemState("5")), "failed CONFLICT needs_attention", "other content")
-	Equal(t, d.String(), "map[1:1 2:1 3:1 4:1 5:1 5one:1]", "what was done")
+	kit.Equal(t, kit.JoinValues(r.Run.State, r.Run.Code, a.ItemState("5")), "failed CONFLICT needs_attention",
+		"other content")
+	kit.Equal(t, d.String(), "map[1:1 2:1 3:1 4:1 5:1 5one:1]", "what was done")
 	a.MustComplete() // it is passed over
 }
 
 func TestK21_Versions(t *testing.T) {
 	t.Parallel()
 	a, _ := automate(t, `'first'`)
-	Equal(t, a.SaveVersion(`'fixed'`, true), "1.1", "a fix")
-	Equal(t, a.SaveVersion(`'second'`, false), "2.0", "a new one")
+	kit.Equal(t, a.SaveVersion(`'fixed'`, true), "1.1", "a fix")
+	kit.Equal(t, a.SaveVersion(`'second'`, false), "2.0", "a new one")
 	var v reeve.ScriptVersion
-	a.Want(201, &v, "POST", a.Path("/versions"), Call{"source": `'draft'`, "draft": true})
-	Equal(t, v.Version(), "0.1", "a draft")
-	Equal(t, a.MustComplete().Run.Output, "second", "the active one")
-	a.Want(200, nil, "POST", a.Path("/activate"), Call{"version": "1.0"})
-	Equal(t, a.MustComplete().Run.Output, "first", "rolled back")
-	Equal(t, a.SaveVersion(`'third'`, false), "3.0", "after a roll-back nothing is overwritten")
+	a.Want(201, &v, "POST", a.Path("/versions"), kit.Call{"source": `'draft'`, "draft": true})
+	kit.Equal(t, v.Version(), "0.1", "a draft")
+	kit.Equal(t, a.MustComplete().Run.Output, "second", "the active one")
+	a.Want(200, nil, "POST", a.Path("/activate"), kit.Call{"version": "1.0"})
+	kit.Equal(t, a.MustComplete().Run.Output, "first", "rolled back")
+	kit.Equal(t, a.SaveVersion(`'third'`, false), "3.0", "after a roll-back nothing is overwritten")
 	a.Want(200, &v, "GET", a.Path("/versions/2.0"), nil)
-	Equal(t, v.Source, `'second'`, "an old version")
-	a.Want(409, nil, "POST", a.Path("/activate"), Call{"version": "0.1"})
-	a.Want(404, nil, "POST", a.Path("/activate"), Call{"version": "7.0"})
-	a.Want(400, nil, "POST", a.Path("/activate"), Call{"version": "abc"})
-	Equal(t, a.StartRun(Call{"type": "test", "version": "0.1"}).Run.Output, "draft", "a test of a draft")
-	a.Want(409, nil, "POST", a.Path("/runs"), Call{"version": "0.1"})
-	r := a.Do("POST", a.Path("/versions"), Call{"source": "let x = ;\n"})
+	kit.Equal(t, v.Source, `'second'`, "an old version")
+	a.Want(409, nil, "POST", a.Path("/activate"), kit.Call{"version": "0.1"})
+	a.Want(404, nil, "POST", a.Path("/activate"), kit.Call{"version": "7.0"})
+	a.Want(400, nil, "POST", a.Path("/activate"), kit.Call{"version": "abc"})
+	kit.Equal(t, a.StartRun(kit.Call{"type": "test", "version": "0.1"}).Run.Output, "draft", "a test of a draft")
+	a.Want(409, nil, "POST", a.Path("/runs"), kit.Call{"version": "0.1"})
+	r := a.Do("POST", a.Path("/versions"), kit.Call{"source": "let x = ;\n"})
 	if r.Status != 400 || !strings.Contains(string(r.Body), "script.js:1") {
 		t.Errorf("a script that cannot be read: %d %s", r.Status, r.Body)
 	}

@@ -15,6 +15,7 @@ import (
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // Without pg_dump a backup of PostgreSQL is answered by the reason, and not by an answer that breaks off.
@@ -23,7 +24,7 @@ func TestBackup_SaysThatThereIsNoPgDump(t *testing.T) {
 	if r := h.Do("GET", "/api/backup", nil); r.Status != http.StatusOK || !strings.HasPrefix(string(r.Body), "PGDMP") {
 		t.Fatalf("with pg_dump: %d %.200s", r.Status, r.Body)
 	}
-	if d := GetHealth(h, "database"); !d.OK || strings.Contains(d.Detail, "pg_dump") {
+	if d := kit.GetHealth(h, "database"); !d.OK || strings.Contains(d.Detail, "pg_dump") {
 		t.Errorf("the doctor says %+v", d)
 	}
 	t.Setenv("PATH", t.TempDir())
@@ -32,7 +33,7 @@ func TestBackup_SaysThatThereIsNoPgDump(t *testing.T) {
 	if p.Code != reeve.Unsupported || !strings.Contains(p.Detail, "pg_dump") || !strings.Contains(p.Hint, "PATH") {
 		t.Errorf("%+v", p)
 	}
-	if d := GetHealth(h, "database"); !d.OK || !strings.Contains(d.Detail, "pg_dump is not in") {
+	if d := kit.GetHealth(h, "database"); !d.OK || !strings.Contains(d.Detail, "pg_dump is not in") {
 		t.Errorf("the doctor says %+v", d)
 	}
 }
@@ -134,20 +135,6 @@ func listing(t testing.TB, dir string) string {
 		names = append(names, e.Name())
 	}
 	return strings.Join(names, " ")
-}
-
-// GetHealth is what the doctor says of one of its parts.
-func GetHealth(h *reevetest.Host, name string) reeve.PartHealth {
-	h.T.Helper()
-	var up api.DoctorReport
-	h.Want(http.StatusOK, &up, "GET", "/api/doctor", nil)
-	for _, c := range up.Checks {
-		if c.Name == name {
-			return c
-		}
-	}
-	h.T.Fatalf("the doctor says nothing of %s", name)
-	return reeve.PartHealth{}
 }
 
 // A backup takes the place of no device, pipe or folder, be it through a link, nor does a restore; a link to a file is

@@ -11,6 +11,7 @@ import (
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // delegatedSchedules is a model in which chief calls boss, boss calls helper, and helper makes or changes schedules.
@@ -27,18 +28,18 @@ const delegatedSchedules = `- {when: {tool: delegate}, text: "Back."}
 `
 
 // laundering is a server on which agents make schedules for each other, with a count of what the tool act did.
-func laundering(t *testing.T, cfg host.Config) (*reevetest.Host, *Counter) {
+func laundering(t *testing.T, cfg host.Config) (*reevetest.Host, *kit.Counter) {
 	t.Helper()
-	ran := &Counter{}
+	ran := &kit.Counter{}
 	cfg.MinInterval = host.Duration(time.Second)
-	cfg.Models.Default, cfg.Models.Script = "rehearsal", WriteScript(t, delegatedSchedules)
-	return reevetest.Run(t, cfg, Tool("act", reeve.Keyed, ran.Handle)), ran
+	cfg.Models.Default, cfg.Models.Script = "rehearsal", kit.WriteScript(t, delegatedSchedules)
+	return reevetest.Run(t, cfg, kit.Tool("act", reeve.Keyed, ran.Handle)), ran
 }
 
 // onEngine is a config with short waits on one of the databases.
 func onEngine(t *testing.T, engine string) host.Config {
 	t.Helper()
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	if engine == "postgres" {
 		cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	}
@@ -48,7 +49,7 @@ func onEngine(t *testing.T, engine string) host.Config {
 // fired waits until a run has ended that was started by a schedule after those that are listed already, and gives it.
 func fired(h *reevetest.Host, after int) (run reeve.Run) {
 	h.T.Helper()
-	Eventually(h.T, "a scheduled run", func() bool {
+	kit.Eventually(h.T, "a scheduled run", func() bool {
 		list := scheduled(h)
 		if len(list) > after {
 			run = list[0]
@@ -76,14 +77,14 @@ func acted(h *reevetest.Host, run string) reeve.ResultInfo {
 	h.T.Helper()
 	var r reeve.Run
 	h.Want(http.StatusOK, &r, "GET", "/api/runs/"+run, nil)
-	list, calls := ListThread(h, r.AgentID, "run="+run), map[string]bool{}
+	list, calls := kit.ListThread(h, r.AgentID, "run="+run), map[string]bool{}
 	for _, m := range list {
 		switch m.Kind {
 		case reeve.Action:
-			calls[m.ID] = ActionInfo(h.T, m).Tool == "act"
+			calls[m.ID] = kit.ActionInfo(h.T, m).Tool == "act"
 		case reeve.ToolResult:
 			if calls[m.ActionID] {
-				return ResultInfo(h.T, m)
+				return kit.ResultInfo(h.T, m)
 			}
 		default:
 		}
@@ -109,10 +110,12 @@ func TestG29_ASchedulesRunsHaveOnlyTheRightsOfAllWhoLedToIt(t *testing.T) {
 		"one lost it": {[]any{"delegate", make, "act"},
 			func(h *reevetest.Host, boss reeve.Agent) { detach(h, boss, "act") }, reeve.NotFound},
 		"one may not by now": {[]any{"delegate", make, "act"}, func(h *reevetest.Host, boss reeve.Agent) {
-			UpdateAgent(h, boss, Object{"policy": Object{"tools": Object{"act": "deny"}}})
+			kit.UpdateAgent(h, boss, kit.Object{"policy": kit.Object{"tools": kit.Object{"act": "deny"}}})
 		}, reeve.Denied},
 		"one is dormant": {[]any{"delegate", make, "act"},
-			func(h *reevetest.Host, boss reeve.Agent) { UpdateAgent(h, boss, Object{"lifecycle": "dormant"}) },
+			func(h *reevetest.Host, boss reeve.Agent) {
+				kit.UpdateAgent(h, boss, kit.Object{"lifecycle": "dormant"})
+			},
 			reeve.Denied},
 	} {
 		engines := []string{"sqlite"}
@@ -123,19 +126,19 @@ func TestG29_ASchedulesRunsHaveOnlyTheRightsOfAllWhoLedToIt(t *testing.T) {
 			t.Run(name+" on "+engine, func(t *testing.T) {
 				t.Parallel()
 				h, ran := laundering(t, onEngine(t, engine))
-				NewPersona(h, "chief", nil, "delegate", make, "act")
-				boss := NewPersona(h, "boss", nil, c.boss...)
-				NewPersona(h, "helper", nil, make, "act")
-				WaitForTurn(h, StartTurn(h, h.Talk("chief").ID, "go").ID)
-				s := ListSchedules(h)
+				kit.NewPersona(h, "chief", nil, "delegate", make, "act")
+				boss := kit.NewPersona(h, "boss", nil, c.boss...)
+				kit.NewPersona(h, "helper", nil, make, "act")
+				kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("chief").ID, "go").ID)
+				s := kit.ListSchedules(h)
 				if len(s) != 1 || len(s[0].OnBehalfOf) != 2 {
 					t.Fatalf("the schedule acts on behalf of nobody: %+v", s)
 				}
 				if c.late != nil {
-					h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, Object{"status": "paused"})
-					Eventually(t, "its runs to end", func() bool { return len(unended(h)) == 0 })
+					h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, kit.Object{"status": "paused"})
+					kit.Eventually(t, "its runs to end", func() bool { return len(unended(h)) == 0 })
 					c.late(h, boss)
-					h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, Object{"status": "active"})
+					h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, kit.Object{"status": "active"})
 				}
 				n := len(scheduled(h))
 				before := ran.Count()
@@ -155,26 +158,29 @@ func TestG29_ASchedulesRunsHaveOnlyTheRightsOfAllWhoLedToIt(t *testing.T) {
 func TestG29_ASchedulesRunsEndWithThoseWhoLedToIt(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*reevetest.Host, reeve.Agent){
-		"destroyed": func(h *reevetest.Host, a reeve.Agent) { UpdateAgent(h, a, Object{"lifecycle": "destroyed"}) },
+		"destroyed": func(h *reevetest.Host, a reeve.Agent) {
+			kit.UpdateAgent(h, a,
+				kit.Object{"lifecycle": "destroyed"})
+		},
 		"removed": func(h *reevetest.Host, a reeve.Agent) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID, nil)
 		},
 		"stopped": func(h *reevetest.Host, a reeve.Agent) {
-			h.Want(http.StatusNoContent, nil, "POST", "/api/stop", Object{"agent": a.ID})
+			h.Want(http.StatusNoContent, nil, "POST", "/api/stop", kit.Object{"agent": a.ID})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h, ran := laundering(t, FastConfig(t))
-			boss := NewPersona(h, "boss", nil, "delegate", "schedule_create", "act")
-			NewPersona(h, "helper", nil, "schedule_create", "act")
-			WaitForTurn(h, StartTurn(h, h.Talk("boss").ID, "go").ID)
-			s := ListSchedules(h)
-			h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, Object{"status": "paused"})
-			Eventually(t, "its runs to end", func() bool { return len(unended(h)) == 0 })
+			h, ran := laundering(t, kit.FastConfig(t))
+			boss := kit.NewPersona(h, "boss", nil, "delegate", "schedule_create", "act")
+			kit.NewPersona(h, "helper", nil, "schedule_create", "act")
+			kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
+			s := kit.ListSchedules(h)
+			h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, kit.Object{"status": "paused"})
+			kit.Eventually(t, "its runs to end", func() bool { return len(unended(h)) == 0 })
 			end(h, boss)
 			before, n := ran.Count(), len(scheduled(h))
-			h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, Object{"status": "active"})
+			h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, kit.Object{"status": "active"})
 			fired(h, n)
 			if ran.Count() != before {
 				t.Error("it was done")
@@ -188,21 +194,21 @@ func TestG29_ASchedulesRunsEndWithThoseWhoLedToIt(t *testing.T) {
 // fewer tools.
 func TestG29_NoDetourWidensASchedule(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		t.Run("made by a scheduled run", func(t *testing.T) {
 			t.Parallel()
-			ran := &Counter{}
+			ran := &kit.Counter{}
 			cfg.MinInterval = host.Duration(time.Second)
-			cfg.Models.Default, cfg.Models.Script = "rehearsal", WriteScript(t,
+			cfg.Models.Default, cfg.Models.Script = "rehearsal", kit.WriteScript(t,
 				strings.Replace(delegatedSchedules,
 					`{said: plan}, calls: [{name: schedule_create, args: {goal: "act now"`,
 					`{said: plan}, calls: [{name: schedule_create, args: {goal: "again later"`, 1))
-			h := reevetest.Run(t, cfg, Tool("act", reeve.Keyed, ran.Handle))
-			NewPersona(h, "boss", nil, "delegate", "schedule_create")
-			NewPersona(h, "helper", nil, "schedule_create", "act")
-			WaitForTurn(h, StartTurn(h, h.Talk("boss").ID, "go").ID)
+			h := reevetest.Run(t, cfg, kit.Tool("act", reeve.Keyed, ran.Handle))
+			kit.NewPersona(h, "boss", nil, "delegate", "schedule_create")
+			kit.NewPersona(h, "helper", nil, "schedule_create", "act")
+			kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
 			var second reeve.Run
-			Eventually(t, "a run of a schedule of a scheduled run", func() bool {
+			kit.Eventually(t, "a run of a schedule of a scheduled run", func() bool {
 				for _, r := range scheduled(h) {
 					if r.Input == "act now" {
 						second = r
@@ -215,25 +221,26 @@ func TestG29_NoDetourWidensASchedule(t *testing.T) {
 			}
 		})
 	})
-	edit := func(t *testing.T, owner string) (*reevetest.Host, *Counter, api.Schedule) {
+	edit := func(t *testing.T, owner string) (*reevetest.Host, *kit.Counter, api.Schedule) {
 		t.Helper()
-		ran := &Counter{}
-		cfg := FastConfig(t)
+		ran := &kit.Counter{}
+		cfg := kit.FastConfig(t)
 		cfg.MinInterval = host.Duration(time.Second)
-		cfg.Models.Default, cfg.Models.Script = "rehearsal", WriteScript(t, delegatedSchedules)
-		h := reevetest.Run(t, cfg, Tool("act", reeve.Keyed, ran.Handle))
-		NewPersona(h, "boss", nil, "delegate", "schedule_edit")
-		NewPersona(h, "helper", nil, "schedule_edit", "act")
-		NewPersona(h, "clerk", nil, "schedule_edit")
+		cfg.Models.Default, cfg.Models.Script = "rehearsal", kit.WriteScript(t, delegatedSchedules)
+		h := reevetest.Run(t, cfg, kit.Tool("act", reeve.Keyed, ran.Handle))
+		kit.NewPersona(h, "boss", nil, "delegate", "schedule_edit")
+		kit.NewPersona(h, "helper", nil, "schedule_edit", "act")
+		kit.NewPersona(h, "clerk", nil, "schedule_edit")
 		var s api.Schedule
-		h.Want(http.StatusCreated, &s, "POST", "/api/schedules", Object{"agent": owner, "name": "it", "goal": "rest",
+		h.Want(http.StatusCreated, &s, "POST", "/api/schedules", kit.Object{"agent": owner, "name": "it",
+			"goal":         "rest",
 			"cadence_type": "interval", "cadence_value": "1h"})
 		return h, ran, s
 	}
-	check := func(t *testing.T, h *reevetest.Host, ran *Counter, s api.Schedule) {
+	check := func(t *testing.T, h *reevetest.Host, ran *kit.Counter, s api.Schedule) {
 		t.Helper()
 		h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s.ID,
-			Object{"cadence_type": "interval", "cadence_value": "1s"})
+			kit.Object{"cadence_type": "interval", "cadence_value": "1s"})
 		if info := acted(h, fired(h, 0).ID); info.Code != reeve.NotFound || ran.Count() != 0 {
 			t.Errorf("%+v, done %d times", info, ran.Count())
 		}
@@ -241,25 +248,26 @@ func TestG29_NoDetourWidensASchedule(t *testing.T) {
 	t.Run("changed by another agent", func(t *testing.T) {
 		t.Parallel()
 		h, ran, s := edit(t, "helper")
-		h.Call("clerk", "schedule_edit", Object{"schedule_id": s.ID, "goal": "act now"})
+		h.Call("clerk", "schedule_edit", kit.Object{"schedule_id": s.ID, "goal": "act now"})
 		check(t, h, ran, s)
 	})
 	t.Run("changed by its own agent", func(t *testing.T) {
 		t.Parallel()
 		h, ran, s := edit(t, "helper")
-		h.Call("helper", "schedule_edit", Object{"schedule_id": s.ID, "goal": "act now"})
+		h.Call("helper", "schedule_edit", kit.Object{"schedule_id": s.ID, "goal": "act now"})
 		h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s.ID,
-			Object{"cadence_type": "interval", "cadence_value": "1s"})
+			kit.Object{"cadence_type": "interval", "cadence_value": "1s"})
 		if info := acted(h, fired(h, 0).ID); info.Code != "" || ran.Count() == 0 {
 			t.Errorf("%+v: it lost its own right", info)
 		}
 	})
 	t.Run("made in a turn with fewer tools", func(t *testing.T) {
 		t.Parallel()
-		h, ran := laundering(t, FastConfig(t))
-		NewPersona(h, "helper", nil, "schedule_create", "act")
-		turn := StartTurnWith(h, h.Talk("helper").ID, Object{"content": "plan", "tools": []string{"schedule_create"}})
-		WaitForTurn(h, turn.ID)
+		h, ran := laundering(t, kit.FastConfig(t))
+		kit.NewPersona(h, "helper", nil, "schedule_create", "act")
+		turn := kit.StartTurnWith(h, h.Talk("helper").
+			ID, kit.Object{"content": "plan", "tools": []string{"schedule_create"}})
+		kit.WaitForTurn(h, turn.ID)
 		if info := acted(h, fired(h, 0).ID); info.Code != reeve.NotFound || ran.Count() != 0 {
 			t.Errorf("%+v, done %d times", info, ran.Count())
 		}
@@ -271,54 +279,50 @@ func TestG29_NoDetourWidensASchedule(t *testing.T) {
 // automation.
 func TestG29_AScriptHasOnlyTheRightsOfThoseItWasWrittenFor(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		t.Parallel()
 		a, d := planning(t, cfg)
 		a.Plan("hello") // makes the planner and its kind
-		NewPersona(a.Host, "boss", Object{"kind": "planner"}, "delegate", "scripts_save", "scripts_schedule",
+		kit.NewPersona(a.Host, "boss", kit.Object{"kind": "planner"}, "delegate", "scripts_save", "scripts_schedule",
 			"scripts_eval", "mail_list")
 		c := a.Talk("boss")
 		tell := func(said string) string {
 			t.Helper()
-			turn := StartTurn(a.Host, c.ID, "delegate "+string(MustJSON(Object{"agent": "planner", "input": said})))
+			turn := kit.StartTurn(a.Host, c.ID,
+				"delegate "+string(kit.MustJSON(kit.Object{"agent": "planner", "input": said})))
 			a.Settle(t.Context())
-			return GetTurn(a.Host, turn.ID).Output
+			return kit.GetTurn(a.Host, turn.ID).Output
 		}
 		const source = `if (input) Items.withItem("x", "X", async () => { await Mail.send({to: "ann"}); })`
 		if out := tell("scripts_save " +
-			string(MustJSON(Object{"automation": "letters", "source": source, "comment": "sends"}))); !strings.Contains(
+			string(kit.MustJSON(kit.Object{"automation": "letters", "source": source,
+				"comment": "sends"}))); !strings.Contains(
 			out, "1.0") {
 			t.Fatalf("saving: %s", out)
 		}
 		if out := tell(scheduleSeven); !strings.Contains(out, "sch_") {
 			t.Fatalf("scheduling: %s", out)
 		}
-		if s := ListSchedules(a.Host); len(s) != 1 || len(s[0].OnBehalfOf) != 1 {
+		if s := kit.ListSchedules(a.Host); len(s) != 1 || len(s[0].OnBehalfOf) != 1 {
 			t.Errorf("the schedule: %+v", s)
 		}
 		if out := tell("scripts_eval " +
-			string(MustJSON(Object{"automation": "letters", "source": source, "input": "1"}))); strings.Contains(out,
+			string(kit.MustJSON(kit.Object{"automation": "letters", "source": source,
+				"input": "1"}))); strings.Contains(out,
 			`"tool":"mail_send"`) {
 			t.Errorf("the trial: %s", out)
 		}
-		a.StartRun(Call{"type": "test", "version": "1.0"})
+		a.StartRun(kit.Call{"type": "test", "version": "1.0"})
 		a.Activate("1.0")
-		run := a.StartRun(Call{"input": 1})
+		run := a.StartRun(kit.Call{"input": 1})
 		if run.Run.State != reeve.RunFailed || d.String() != "map[]" {
 			t.Errorf("it is %s and did %s", run.Run.State, d)
 		}
 		a.SaveVersion(source, false)
-		if run := a.StartRun(Call{"input": 1}); run.Run.State != reeve.RunCompleted || d.String() != "map[ann:1]" {
+		if run := a.StartRun(kit.Call{"input": 1}); run.Run.State != reeve.RunCompleted || d.String() != "map[ann:1]" {
 			t.Errorf("a person's version is %s and did %s: %s", run.Run.State, d, run.Run.Message)
 		}
 	})
-}
-
-func ListSchedules(h *reevetest.Host) []reeve.Timer {
-	h.T.Helper()
-	var list api.ScheduleList
-	h.Want(http.StatusOK, &list, "GET", "/api/schedules", nil)
-	return list.Schedules
 }
 
 func unended(h *reevetest.Host) (list []reeve.Run) {
@@ -335,7 +339,7 @@ func unended(h *reevetest.Host) (list []reeve.Run) {
 
 func attach(h *reevetest.Host, a reeve.Agent, tool string) {
 	h.T.Helper()
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/tools", Object{"tool_id": tool})
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/tools", kit.Object{"tool_id": tool})
 }
 
 func detach(h *reevetest.Host, a reeve.Agent, tool string) {

@@ -10,21 +10,11 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // fileTools are those that see a project's folder.
 var fileTools = []string{"file_read", "file_search", "file_write", "file_edit", "file_delete", "file_restore"}
-
-// CallFileTool calls a file tool in a conversation and gives what it came to: its result as text, or the code of why
-// not.
-func (w ShellAgent) CallFileTool(conversation, tool string, args Call) (content string, r reeve.Result) {
-	w.Host.T.Helper()
-	r, p, status := TryCall(w.Host, "dev", Call{"tool": tool, "session": conversation, "args": args})
-	if status != 200 {
-		return string(p.Code) + " " + p.Detail, r
-	}
-	return r.Content, r
-}
 
 // landed is where a file tool's change went.
 func landed(t *testing.T, content string) (s struct{ Branch, Commit, Note, State string }) {
@@ -36,13 +26,13 @@ func landed(t *testing.T, content string) (s struct{ Branch, Commit, Note, State
 }
 
 // newFileWorker is newWorker with the file tools attached.
-func newFileWorker(t *testing.T, r repo) (ShellAgent, bool) {
+func newFileWorker(t *testing.T, r repo) (kit.ShellAgent, bool) {
 	w, ok := newWorker(t, r, nil)
 	for _, tool := range fileTools {
-		w.Host.Want(201, nil, "POST", "/api/agents/dev/tools", Object{"tool_id": tool})
+		w.Host.Want(201, nil, "POST", "/api/agents/dev/tools", kit.Object{"tool_id": tool})
 	}
 	w.Host.Want(200, nil, "PATCH", "/api/agents/dev",
-		Object{"policy": Object{"tools": Object{"shell_exec": "allow", "file_delete": "allow"}}})
+		kit.Object{"policy": kit.Object{"tools": kit.Object{"shell_exec": "allow", "file_delete": "allow"}}})
 	return w, ok
 }
 
@@ -58,22 +48,25 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 	main := r.git("rev-parse", "main")
 	first, second := w.StartConversation(), w.StartConversation()
 	name := "reeve/conv-" + strings.TrimPrefix(first, "conv_")
-	if got, _ := w.CallFileTool(first, "file_list", Call{"path": "/"}); !strings.Contains(got, `"name":"project"`) ||
+	if got, _ := w.CallFileTool(first, "file_list", kit.Call{"path": "/"}); !strings.Contains(got,
+		`"name":"project"`) ||
 		!strings.Contains(got, `"name":"shared"`) {
 		t.Errorf("/ holds %s", got)
 	}
-	if got, _ := w.CallFileTool(first, "file_list", Call{"path": "/project"}); !strings.Contains(got, `"total":3`) ||
+	if got, _ := w.CallFileTool(first, "file_list", kit.Call{"path": "/project"}); !strings.Contains(got,
+		`"total":3`) ||
 		strings.Contains(got, ".git") {
 		t.Errorf("/project holds %s", got)
 	}
-	if got, _ := w.CallFileTool(first, "file_read", Call{"path": "/project/page.txt"}); !strings.Contains(got,
+	if got, _ := w.CallFileTool(first, "file_read", kit.Call{"path": "/project/page.txt"}); !strings.Contains(got,
 		`"text":"one\n"`) {
 		t.Errorf("%s", got)
 	}
 	if r.git("rev-parse", name) != main {
 		t.Error("reading changed the branch")
 	}
-	got, res := w.CallFileTool(first, "file_write", Call{"path": "/project/src/new.txt", "content": "needle here\n"})
+	got, res := w.CallFileTool(first, "file_write", kit.Call{"path": "/project/src/new.txt",
+		"content": "needle here\n"})
 	s := landed(t, got)
 	if s.Branch != name || s.Commit == "" || r.git("rev-parse", name) != s.Commit ||
 		r.git("show", name+":src/new.txt") != "needle here" {
@@ -84,26 +77,27 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 		!strings.Contains(said, "Reeve-Operation: "+res.OperationID) {
 		t.Errorf("the commit says %q", said)
 	}
-	if got, _ := w.CallFileTool(first, "file_write", Call{"path": "/project/src/new.txt", "content": "needle here\n",
+	if got, _ := w.CallFileTool(first, "file_write", kit.Call{"path": "/project/src/new.txt",
+		"content":   "needle here\n",
 		"overwrite": true}); landed(t, got).Commit != "" {
 		t.Errorf("nothing changed: %s", got)
 	}
-	if got, _ := w.CallFileTool(first, "file_search", Call{"query": "needle"}); !strings.Contains(got,
+	if got, _ := w.CallFileTool(first, "file_search", kit.Call{"query": "needle"}); !strings.Contains(got,
 		`"path":"/project/src/new.txt"`) {
 		t.Errorf("%s", got)
 	}
-	got, res = w.CallFileTool(first, "file_edit", Call{"path": "/project/page.txt", "old": "one", "new": "two"})
+	got, res = w.CallFileTool(first, "file_edit", kit.Call{"path": "/project/page.txt", "old": "one", "new": "two"})
 	if landed(t, got).Commit == "" || r.git("show", name+":page.txt") != "two" {
 		t.Errorf("%s", got)
 	}
 	if got := w.Run(first, "cat page.txt src/new.txt; ls -A; echo three >> page.txt"); got.Stdout != "two\nneedle here\n.git\ndir\npage.txt\nrun.sh\nsrc\n" || got.Commit == "" {
 		t.Errorf("commands see %+v", got)
 	}
-	if got, _ := w.CallFileTool(first, "file_read", Call{"path": "/project/page.txt"}); !strings.Contains(got,
+	if got, _ := w.CallFileTool(first, "file_read", kit.Call{"path": "/project/page.txt"}); !strings.Contains(got,
 		`two\nthree\n`) {
 		t.Errorf("%s", got)
 	}
-	got, res = w.CallFileTool(first, "file_delete", Call{"path": "/project/dir", "recursive": true})
+	got, res = w.CallFileTool(first, "file_delete", kit.Call{"path": "/project/dir", "recursive": true})
 	if landed(t, got).Commit == "" || strings.Contains(r.git("ls-tree", "-r", "--name-only", name), "dir/") {
 		t.Errorf("%s", got)
 	}
@@ -112,36 +106,36 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 	if landed(t, undone.Content).Commit == "" || r.git("show", name+":dir/other.txt") != "same" {
 		t.Errorf("undone: %s", undone.Content)
 	}
-	if _, err := w.CallFileTool(first, "file_write", Call{"path": "/project/run.sh", "content": "echo ho\n",
+	if _, err := w.CallFileTool(first, "file_write", kit.Call{"path": "/project/run.sh", "content": "echo ho\n",
 		"overwrite": true}); err.IsError || !strings.HasPrefix(r.git("ls-tree", name, "run.sh"), "100755") {
 		t.Errorf("it cannot be run any more: %s", r.git("ls-tree", name))
 	}
 
 	// What is there can be sent to the people, once there is a branch.
-	w.Host.Want(201, nil, "POST", "/api/agents/dev/tools", Object{"tool_id": "send_media"})
+	w.Host.Want(201, nil, "POST", "/api/agents/dev/tools", kit.Object{"tool_id": "send_media"})
 	if got, res := w.CallFileTool(second, "send_media",
-		Call{"path": "/project/page.txt"}); res.Code != reeve.Conflict ||
+		kit.Call{"path": "/project/page.txt"}); res.Code != reeve.Conflict ||
 		!strings.Contains(got, "/project is empty") {
 		t.Errorf("without a branch: %s", got)
 	}
-	if got, res := w.CallFileTool(first, "send_media", Call{"path": "/project/src/new.txt"}); res.IsError ||
-		len(ListMediaFrames(w.Host, first)) != 1 {
+	if got, res := w.CallFileTool(first, "send_media", kit.Call{"path": "/project/src/new.txt"}); res.IsError ||
+		len(kit.ListMediaFrames(w.Host, first)) != 1 {
 		t.Errorf("%s", got)
 	}
 
 	// The other conversation, the default branch and the workspace's own files are as they were.
-	if got, _ := w.CallFileTool(second, "file_read", Call{"path": "/project/page.txt"}); !strings.Contains(got,
+	if got, _ := w.CallFileTool(second, "file_read", kit.Call{"path": "/project/page.txt"}); !strings.Contains(got,
 		`"text":"one\n"`) {
 		t.Errorf("the second sees %s", got)
 	}
-	if got, _ := w.CallFileTool(second, "file_list", Call{"path": "/project/src"}); !strings.Contains(got,
+	if got, _ := w.CallFileTool(second, "file_list", kit.Call{"path": "/project/src"}); !strings.Contains(got,
 		"not found") {
 		t.Errorf("the second sees %s", got)
 	}
 	if r.git("rev-parse", "main") != main || r.git("status", "--porcelain") != "" {
 		t.Errorf("the default branch changed: %s", r.git("log", "--oneline", "--all"))
 	}
-	if got, _ := w.CallFileTool(first, "file_list", Call{"path": "/shared"}); !strings.Contains(got, `"total":0`) {
+	if got, _ := w.CallFileTool(first, "file_list", kit.Call{"path": "/shared"}); !strings.Contains(got, `"total":0`) {
 		t.Errorf("/shared holds %s", got)
 	}
 	// Merged on a person's word, and gone when it is discarded.
@@ -149,7 +143,7 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 		t.Errorf("%d %+v", status, p)
 	}
 	w.Host.Want(200, nil, "POST", "/api/branches/"+first+"/discard", nil)
-	if got, _ := w.CallFileTool(first, "file_read", Call{"path": "/project/src/new.txt"}); !strings.Contains(got,
+	if got, _ := w.CallFileTool(first, "file_read", kit.Call{"path": "/project/src/new.txt"}); !strings.Contains(got,
 		"needle") {
 		t.Errorf("the branch begins anew: %s", got)
 	}
@@ -181,7 +175,7 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 		"/project/page.txt\x00": "VALIDATION",
 	} {
 		for _, tool := range []string{"file_read", "file_write", "file_edit", "file_delete"} {
-			args := map[string]Call{"file_read": {}, "file_write": {"content": "x", "overwrite": true},
+			args := map[string]kit.Call{"file_read": {}, "file_write": {"content": "x", "overwrite": true},
 				"file_edit": {"old": "o", "new": "x"}, "file_delete": {"recursive": true}}[tool]
 			args["path"] = path
 			got, res := w.CallFileTool(talk, tool, args)
@@ -197,7 +191,7 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 			}
 		}
 	}
-	if got, _ := w.CallFileTool(talk, "file_search", Call{"query": "repositoryformatversion",
+	if got, _ := w.CallFileTool(talk, "file_search", kit.Call{"query": "repositoryformatversion",
 		"path": "/project"}); !strings.Contains(got, `"matches":[]`) {
 		t.Errorf("git's own is searched: %s", got)
 	}
@@ -206,15 +200,15 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 	}
 	// A folder that was kept elsewhere brings no .git along.
 	for _, path := range []string{"/shared/kept/.git/config", "/shared/kept/sub/.GIT", "/shared/kept/a.txt"} {
-		w.CallFileTool(talk, "file_write", Call{"path": path, "content": "[core]\n"})
+		w.CallFileTool(talk, "file_write", kit.Call{"path": path, "content": "[core]\n"})
 	}
 	var kept struct{ Kept string }
-	got, _ := w.CallFileTool(talk, "file_delete", Call{"path": "/shared/kept", "recursive": true})
+	got, _ := w.CallFileTool(talk, "file_delete", kit.Call{"path": "/shared/kept", "recursive": true})
 	if err := json.Unmarshal([]byte(got), &kept); err != nil {
 		t.Fatal(err, got)
 	}
 	if got, _ := w.CallFileTool(talk, "file_restore",
-		Call{"path": "/project/kept", "hash": kept.Kept}); !strings.Contains(got,
+		kit.Call{"path": "/project/kept", "hash": kept.Kept}); !strings.Contains(got,
 		`"skipped":["/project/kept/.git","/project/kept/sub/.GIT"]`) {
 		t.Errorf("%s", got)
 	}
@@ -222,13 +216,14 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	if got, _ := w.CallFileTool(talk, "file_restore",
-		Call{"path": "/shared/kept", "hash": kept.Kept}); strings.Contains(got,
+		kit.Call{"path": "/shared/kept", "hash": kept.Kept}); strings.Contains(got,
 		"skipped") {
 		t.Errorf("outside of a project: %s", got)
 	}
 	// What a call that was cut off left beside its target is not committed.
 	w.Run(talk, "echo left > sub/.reeve-0123-left")
-	if got, _ := w.CallFileTool(talk, "file_write", Call{"path": "/project/sub/a.txt", "content": "a"}); landed(t, got).
+	if got, _ := w.CallFileTool(talk, "file_write", kit.Call{"path": "/project/sub/a.txt", "content": "a"}); landed(t,
+		got).
 		Commit == "" {
 		t.Errorf("%s", got)
 	}
@@ -237,18 +232,18 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 		t.Errorf("the branch holds %s", tree)
 	}
 	// The vault is not for repositories.
-	w.Host.Want(201, nil, "POST", "/api/agents/dev/tools", Object{"tool_id": "vault_copyto"})
-	w.Host.Want(200, nil, "PUT", "/api/profiles/engineer", Object{"capabilities": []string{"*"}})
+	w.Host.Want(201, nil, "POST", "/api/agents/dev/tools", kit.Object{"tool_id": "vault_copyto"})
+	w.Host.Want(200, nil, "PUT", "/api/profiles/engineer", kit.Object{"capabilities": []string{"*"}})
 	if got, _ := w.CallFileTool(talk, "vault_copyto",
-		Call{"from": "/vault/key", "to": "/project/key"}); !strings.HasPrefix(got,
+		kit.Call{"from": "/vault/key", "to": "/project/key"}); !strings.HasPrefix(got,
 		"DENIED") {
 		t.Errorf("%s", got)
 	}
 	// Who takes no part in the conversation has no way there.
 	var made api.NewToken
 	w.Host.Want(201, &made, "POST", "/api/tokens", api.TokenRequest{Name: "bob", User: "bob", Role: reeve.Member})
-	reply := w.Host.Do("POST", "/api/agents/dev/calls", Object{"tool": "file_read", "session": talk,
-		"args": Object{"path": "/project/sub/a.txt"}}, "Authorization", "Bearer "+made.Token)
+	reply := w.Host.Do("POST", "/api/agents/dev/calls", kit.Object{"tool": "file_read", "session": talk,
+		"args": kit.Object{"path": "/project/sub/a.txt"}}, "Authorization", "Bearer "+made.Token)
 	if reply.Status < 400 {
 		t.Errorf("bob reads %s", reply.Body)
 	}
@@ -259,37 +254,38 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 func TestW15_FileToolsNeedAProject(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
-	cfg := FastConfig(t)
-	cfg.Models.Default, cfg.Models.Script = "rehearsal", WriteScript(t, `- {when: {system: I am lead, said: begin}, calls: [{name: delegate, args: {agent: dev, input: work}}]}
+	cfg := kit.FastConfig(t)
+	cfg.Models.Default, cfg.Models.Script = "rehearsal", kit.WriteScript(t, `- {when: {system: I am lead, said: begin}, calls: [{name: delegate, args: {agent: dev, input: work}}]}
 - {when: {system: I am dev, said: work}, calls: [{name: file_read, args: {path: /project/page.txt}}]}
 - {when: {system: I am}, text: "Done."}
 `)
 	h := reevetest.Run(t, cfg)
-	if reason := ShellUnavailable(h); reason != "" {
+	if reason := kit.ShellUnavailable(h); reason != "" {
 		t.Log("no confinement here: ", reason)
 		return
 	}
-	h.Want(201, nil, "POST", "/api/projects", Object{"name": "site", "path": r.dir})
-	NewPersona(h, "dev", Object{"kind": "engineer"}, "file_read", Object{"project": "site"}, "file_write",
-		Object{"project": "site"}, "file_list")
-	NewPersona(h, "lead", Object{"kind": "engineer", "policy": Object{"tools": Object{"delegate": "allow"}}},
+	h.Want(201, nil, "POST", "/api/projects", kit.Object{"name": "site", "path": r.dir})
+	kit.NewPersona(h, "dev", kit.Object{"kind": "engineer"}, "file_read", kit.Object{"project": "site"}, "file_write",
+		kit.Object{"project": "site"}, "file_list")
+	kit.NewPersona(h, "lead",
+		kit.Object{"kind": "engineer", "policy": kit.Object{"tools": kit.Object{"delegate": "allow"}}},
 		"delegate",
 		"file_read")
-	w := ShellAgent{Host: h}
+	w := kit.ShellAgent{Host: h}
 	talk := h.Talk("dev").ID
-	if got, _ := w.CallFileTool(talk, "file_read", Call{"path": "/project/page.txt"}); !strings.Contains(got,
+	if got, _ := w.CallFileTool(talk, "file_read", kit.Call{"path": "/project/page.txt"}); !strings.Contains(got,
 		`"text":"one\n"`) {
 		t.Errorf("%s", got)
 	}
-	if got, _ := w.CallFileTool(talk, "file_list", Call{"path": "/project"}); !strings.HasPrefix(got, "DENIED") ||
+	if got, _ := w.CallFileTool(talk, "file_list", kit.Call{"path": "/project"}); !strings.HasPrefix(got, "DENIED") ||
 		!strings.Contains(got, "works on no project") {
 		t.Errorf("%s", got)
 	}
-	if got, _ := w.CallFileTool(talk, "file_list", Call{"path": "/"}); strings.Contains(got, "project") {
+	if got, _ := w.CallFileTool(talk, "file_list", kit.Call{"path": "/"}); strings.Contains(got, "project") {
 		t.Errorf("/ holds %s", got)
 	}
-	res, p, status := TryCall(h, "dev", Call{"tool": "file_write", "session": talk, "preview_only": true,
-		"args": Call{"path": "/project/page.txt", "content": "two\n", "overwrite": true}})
+	res, p, status := kit.TryCall(h, "dev", kit.Call{"tool": "file_write", "session": talk, "preview_only": true,
+		"args": kit.Call{"path": "/project/page.txt", "content": "two\n", "overwrite": true}})
 	if status != 200 || !res.Preview || !strings.Contains(res.Content, "-one\n+two\n") {
 		t.Errorf("%d %+v %+v", status, p, res)
 	}
@@ -298,20 +294,20 @@ func TestW15_FileToolsNeedAProject(t *testing.T) {
 	}
 	lead := h.Talk("lead")
 	var turn reeve.Turn
-	h.Want(201, &turn, "POST", "/api/conversations/"+lead.ID+"/turns", Object{"content": "begin"})
-	WaitForTurn(h, turn.ID)
-	for _, child := range ListChildren(h, turn.ID) {
-		infos, said := ListResults(h, child.ID, "file_read")
+	h.Want(201, &turn, "POST", "/api/conversations/"+lead.ID+"/turns", kit.Object{"content": "begin"})
+	kit.WaitForTurn(h, turn.ID)
+	for _, child := range kit.ListChildren(h, turn.ID) {
+		infos, said := kit.ListResults(h, child.ID, "file_read")
 		if len(infos) != 1 || infos[0].Code != reeve.Denied || !strings.Contains(said[0], "works on no project") {
 			t.Errorf("what the lead may not see reached whoever it called: %+v %q", infos, said)
 		}
 	}
-	if len(ListChildren(h, turn.ID)) != 1 {
-		t.Errorf("nobody was called: %+v", GetTurn(h, turn.ID))
+	if len(kit.ListChildren(h, turn.ID)) != 1 {
+		t.Errorf("nobody was called: %+v", kit.GetTurn(h, turn.ID))
 	}
 	h.Want(200, nil, "POST", "/api/branches/"+talk+"/discard", nil)
 	h.Want(204, nil, "DELETE", "/api/projects/site", nil)
-	if got, _ := w.CallFileTool(talk, "file_read", Call{"path": "/project/page.txt"}); !strings.HasPrefix(got,
+	if got, _ := w.CallFileTool(talk, "file_read", kit.Call{"path": "/project/page.txt"}); !strings.HasPrefix(got,
 		"NOT_FOUND") {
 		t.Errorf("without the project: %s", got)
 	}

@@ -1,7 +1,6 @@
 package host_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"os"
 	"os/exec"
@@ -9,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"reeve"
-	"reeve/api"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // repo is a repository of somebody's, with git as they run it.
@@ -84,30 +82,13 @@ func (r repo) read(name string) string {
 	return string(b)
 }
 
-// ShellAgent is an engineer who runs commands on a project, without asking, in a conversation.
-type ShellAgent struct {
-	Host  *reevetest.Host
-	Agent reeve.Agent
-}
-
-// CommandResult is what a command came to.
-type CommandResult struct {
-	ExitCode int    `json:"exit_code"`
-	Stdout   string `json:"stdout"`
-	Stderr   string `json:"stderr"`
-	TimedOut bool   `json:"timed_out"`
-	Branch   string `json:"branch"`
-	Commit   string `json:"commit"`
-	Note     string `json:"note"`
-}
-
 // newWorker makes an agent that works on a project with a repository; ok is false where commands cannot be confined,
 // which is told.
-func newWorker(t *testing.T, r repo, settings map[string]any) (w ShellAgent, ok bool) {
+func newWorker(t *testing.T, r repo, settings map[string]any) (w kit.ShellAgent, ok bool) {
 	t.Helper()
-	h := reevetest.StartWith(t, FastConfig(t))
-	w = ShellAgent{h, h.Agent("dev", "shell_exec", "file_list")}
-	if reason := ShellUnavailable(h); reason != "" {
+	h := reevetest.StartWith(t, kit.FastConfig(t))
+	w = kit.ShellAgent{Host: h, Agent: h.Agent("dev", "shell_exec", "file_list")}
+	if reason := kit.ShellUnavailable(h); reason != "" {
 		t.Log("no confinement here: ", reason)
 		return w, false
 	}
@@ -115,59 +96,4 @@ func newWorker(t *testing.T, r repo, settings map[string]any) (w ShellAgent, ok 
 		"default_branch": "main"})
 	w.Configure(settings)
 	return w, true
-}
-
-// Configure gives the agent its settings for commands.
-func (w ShellAgent) Configure(settings map[string]any) {
-	w.Host.T.Helper()
-	if settings == nil {
-		settings = map[string]any{"project": "site"}
-	}
-	at := "/api/agents/" + w.Agent.ID
-	w.Host.Want(200, nil, "PATCH", at,
-		map[string]any{"kind": "engineer", "policy": map[string]any{"tools": map[string]any{"shell_exec": "allow"}}})
-	w.Host.Want(204, nil, "DELETE", at+"/tools/shell_exec", nil)
-	w.Host.Want(201, nil, "POST", at+"/tools", map[string]any{"tool_id": "shell_exec", "config": settings})
-}
-
-// StartConversation begins a conversation and gives its id.
-func (w ShellAgent) StartConversation() string { return w.Host.Talk("dev").ID }
-
-// Run runs a command that must come to an end.
-func (w ShellAgent) Run(conversation, command string, more ...any) (out CommandResult) {
-	w.Host.T.Helper()
-	res, p, status := w.TryRun(conversation, command, more...)
-	if status != http.StatusOK || res.IsError {
-		w.Host.T.Fatalf("%s: %d %+v %s", command, status, p, res.Content)
-	}
-	if err := json.Unmarshal([]byte(res.Content), &out); err != nil {
-		w.Host.T.Fatalf("%v: %s", err, res.Content)
-	}
-	return out
-}
-
-func (w ShellAgent) TryRun(conversation, command string, more ...any) (reeve.Result, api.Problem, int) {
-	w.Host.T.Helper()
-	args := map[string]any{"command": command}
-	for i := 0; i+1 < len(more); i += 2 {
-		args[more[i].(string)] = more[i+1]
-	}
-	return TryCall(w.Host, "dev", Call{"tool": "shell_exec", "session": conversation, "args": args})
-}
-
-func (w ShellAgent) GetBranch(id string) (b reeve.Branch) {
-	w.Host.T.Helper()
-	w.Host.Want(200, &b, "GET", "/api/branches/"+id, nil)
-	return b
-}
-
-func (w ShellAgent) Merge(id string) (m reeve.MergeResult, p api.Problem, status int) {
-	w.Host.T.Helper()
-	r := w.Host.Do("POST", "/api/branches/"+id+"/merge", map[string]any{})
-	if r.Status < 300 {
-		r.Decode(w.Host.T, &m)
-	} else {
-		r.Decode(w.Host.T, &p)
-	}
-	return m, p, r.Status
 }

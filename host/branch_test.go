@@ -9,6 +9,7 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // TestW15_ABranchForEachConversation works in two conversations, and looks at the repository between.
@@ -172,7 +173,7 @@ func TestG21_WhatIsShownOfABranch(t *testing.T) {
 	if !ok {
 		return
 	}
-	w.Host.Want(204, nil, "PUT", "/api/secrets/LAMP", Object{"value": secret})
+	w.Host.Want(204, nil, "PUT", "/api/secrets/LAMP", kit.Object{"value": secret})
 	c := w.StartConversation()
 	w.Run(c, "git mv a.txt copper-meadow-lamp.txt; echo 'aws "+looks+
 		"' > b.txt; git add -A; git commit -qm 'moved '$(cut -d' ' -f2 copper*)")
@@ -196,7 +197,7 @@ func TestG21_WhatABranchLeavesOfASecret(t *testing.T) {
 	if !ok {
 		return
 	}
-	w.Host.Want(204, nil, "PUT", "/api/secrets/LAMP", Object{"value": secret})
+	w.Host.Want(204, nil, "PUT", "/api/secrets/LAMP", kit.Object{"value": secret})
 	c := w.StartConversation()
 	w.Run(c, "sed -i 's/-77$//' a.txt; echo 'and this is new' >> a.txt; echo 'quite another' > b.txt; git commit "+
 		"-qam shorter")
@@ -218,7 +219,7 @@ func TestG21_WhatABranchLeavesOfASecretElsewhere(t *testing.T) {
 	if !ok {
 		return
 	}
-	w.Host.Want(204, nil, "PUT", "/api/secrets/LAMP", Object{"value": secret})
+	w.Host.Want(204, nil, "PUT", "/api/secrets/LAMP", kit.Object{"value": secret})
 	c := w.StartConversation()
 	w.Run(c, "echo no > a.txt; echo "+secret[:16]+" > new.txt; echo 'for Zq8s' > for.txt; git mv tok-"+secret+
 		".txt tok-"+secret[2:]+".txt; git add -A; git commit -qm 'not "+secret+" but "+secret[3:]+"'")
@@ -294,7 +295,8 @@ func TestW15_AWorkflowsCallUsesItsBranch(t *testing.T) {
 	w.Host.Want(204, nil, "DELETE", "/api/agents/other/tools/shell_exec", nil)
 	w.Host.Want(201, nil, "POST", "/api/agents/other/tools", map[string]any{"tool_id": "shell_exec",
 		"config": map[string]any{"project": "site"}})
-	res, _, _ := TryCall(w.Host, "other", Call{"tool": "shell_exec", "args": map[string]any{"command": "cat page.txt"}})
+	res, _, _ := kit.TryCall(w.Host, "other",
+		kit.Call{"tool": "shell_exec", "args": map[string]any{"command": "cat page.txt"}})
 	if !strings.Contains(res.Content, "reeve/agent-"+strings.TrimPrefix(talk.ID, "agt_")) ||
 		!strings.Contains(res.Content, `"one\n"`) {
 		t.Errorf("%+v", res)
@@ -314,7 +316,7 @@ func TestW15_ATrialSeesTheWorkflowsBranch(t *testing.T) {
 			"source": `await Items.withItem("page", "page", () => Tools.call("shell_exec", {command: "touch scripted.txt"}))`})
 	w.Host.Want(201, nil, "POST", "/api/automations/dev/runs", map[string]any{})
 	w.Host.Settle(t.Context())
-	a := &Automation{Host: w.Host, T: t, Name: "dev"}
+	a := &kit.Automation{Host: w.Host, T: t, Name: "dev"}
 	if out := a.TalkToPlanner()(
 		`scripts_eval {"automation": "dev", "source": "JSON.stringify(await Tools.call('file_list', {path: '/project'}))"}`); !strings.Contains(out, "scripted.txt") {
 		t.Errorf("the trial came to %s", out)
@@ -326,27 +328,29 @@ func TestW15_ATrialSeesTheWorkflowsBranch(t *testing.T) {
 func TestW15_WhoIsCalledWorksWhereItsCallerDoes(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
-	cfg := FastConfig(t)
-	cfg.Models.Default, cfg.Models.Script = "rehearsal", WriteScript(t, `- {when: {system: I am lead, said: begin}, calls: [{name: delegate, args: {agent: dev, input: work}}]}
+	cfg := kit.FastConfig(t)
+	cfg.Models.Default, cfg.Models.Script = "rehearsal", kit.WriteScript(t, `- {when: {system: I am lead, said: begin}, calls: [{name: delegate, args: {agent: dev, input: work}}]}
 - {when: {system: I am lead}, text: "Handed on."}
 - {when: {system: I am dev, said: work}, calls: [{name: shell_exec, args: {command: "echo called >> page.txt"}}]}
 - {when: {system: I am dev}, text: "Done."}
 `)
 	h := reevetest.Run(t, cfg)
-	if reason := ShellUnavailable(h); reason != "" {
+	if reason := kit.ShellUnavailable(h); reason != "" {
 		t.Log("no confinement here: ", reason)
 		return
 	}
-	h.Want(201, nil, "POST", "/api/projects", Object{"name": "site", "path": r.dir})
-	free := Object{"kind": "engineer", "policy": Object{"tools": Object{"shell_exec": "allow", "delegate": "allow"}}}
-	NewPersona(h, "dev", free, "shell_exec", Object{"project": "site"})
-	NewPersona(h, "lead", free, "delegate", "shell_exec")
+	h.Want(201, nil, "POST", "/api/projects", kit.Object{"name": "site", "path": r.dir})
+	free := kit.Object{"kind": "engineer",
+		"policy": kit.Object{"tools": kit.Object{"shell_exec": "allow", "delegate": "allow"}}}
+	kit.NewPersona(h, "dev", free, "shell_exec", kit.Object{"project": "site"})
+	kit.NewPersona(h, "lead", free, "delegate", "shell_exec")
 	var night reeve.Automation
-	h.Want(201, &night, "POST", "/api/automations", Object{"name": "night", "tools": []string{"delegate", "shell_exec"},
-		"source": `await Items.withItem("page", "page", () => Agents.delegate({ agent: "dev", input: "work" }))`})
+	h.Want(201, &night, "POST", "/api/automations",
+		kit.Object{"name": "night", "tools": []string{"delegate", "shell_exec"},
+			"source": `await Items.withItem("page", "page", () => Agents.delegate({ agent: "dev", input: "work" }))`})
 	h.Want(200, nil, "PATCH", "/api/agents/night", free)
-	h.Want(201, nil, "POST", "/api/automations/night/runs", Object{})
-	if run := WaitForAutomationRun(h, "night"); run.Run.State != reeve.RunCompleted {
+	h.Want(201, nil, "POST", "/api/automations/night/runs", kit.Object{})
+	if run := kit.WaitForAutomationRun(h, "night"); run.Run.State != reeve.RunCompleted {
 		t.Fatalf("%+v", run.Run)
 	}
 	if got := r.git("show", "reeve/auto-"+strings.TrimPrefix(night.AgentID, "agt_")+":page.txt"); got != "one\ncalled" {
@@ -354,8 +358,8 @@ func TestW15_WhoIsCalledWorksWhereItsCallerDoes(t *testing.T) {
 	}
 	talk := h.Talk("lead")
 	var turn reeve.Turn
-	h.Want(201, &turn, "POST", "/api/conversations/"+talk.ID+"/turns", Object{"content": "begin"})
-	Eventually(t, "the turn ends", func() bool {
+	h.Want(201, &turn, "POST", "/api/conversations/"+talk.ID+"/turns", kit.Object{"content": "begin"})
+	kit.Eventually(t, "the turn ends", func() bool {
 		h.Want(200, &turn, "GET", "/api/turns/"+turn.ID, nil)
 		return turn.State.Final()
 	})
@@ -364,9 +368,9 @@ func TestW15_WhoIsCalledWorksWhereItsCallerDoes(t *testing.T) {
 		t.Errorf("the conversation's branch has %q; there are %s", got, r.git("branch", "--list"))
 	}
 	// A second agent of the conversation, which a person speaks to, works there too.
-	h.Want(201, nil, "POST", "/api/conversations/"+talk.ID+"/participants", Object{"kind": "agent", "id": "dev"})
-	h.Want(201, &turn, "POST", "/api/conversations/"+talk.ID+"/turns", Object{"content": "work", "agent": "dev"})
-	WaitForTurn(h, turn.ID)
+	h.Want(201, nil, "POST", "/api/conversations/"+talk.ID+"/participants", kit.Object{"kind": "agent", "id": "dev"})
+	h.Want(201, &turn, "POST", "/api/conversations/"+talk.ID+"/turns", kit.Object{"content": "work", "agent": "dev"})
+	kit.WaitForTurn(h, turn.ID)
 	if got, err := r.try("show", "reeve/conv-"+strings.TrimPrefix(talk.ID, "conv_")+":page.txt"); err != nil ||
 		got != "one\ncalled\ncalled" {
 		t.Errorf("the conversation's branch has %q; there are %s", got, r.git("branch", "--list"))
@@ -392,11 +396,11 @@ func TestW15_ABranchIsItsConversations(t *testing.T) {
 	}
 	ann, bob, eve := as("ann", reeve.Member), as("bob", reeve.Member), as("eve", reeve.Viewer)
 	var talk reeve.Conversation
-	w.Host.Want(201, &talk, "POST", "/api/conversations", Object{"agent": "dev", "participants": []string{"eve"}},
+	w.Host.Want(201, &talk, "POST", "/api/conversations", kit.Object{"agent": "dev", "participants": []string{"eve"}},
 		ann...)
 	main := r.git("rev-parse", "main")
-	w.Host.Want(200, nil, "POST", "/api/agents/dev/calls", Object{"tool": "shell_exec", "session": talk.ID,
-		"args": Object{"command": "echo two > page.txt"}}, ann...)
+	w.Host.Want(200, nil, "POST", "/api/agents/dev/calls", kit.Object{"tool": "shell_exec", "session": talk.ID,
+		"args": kit.Object{"command": "echo two > page.txt"}}, ann...)
 	b := w.GetBranch(talk.ID)
 	for _, id := range []string{b.ID, talk.ID} {
 		for method, paths := range map[string][]string{"GET": {"", "/diff", "/log"}, "POST": {"/merge", "/discard"}} {
@@ -413,7 +417,7 @@ func TestW15_ABranchIsItsConversations(t *testing.T) {
 		t.Errorf("eve sees %+v", list)
 	}
 	w.Host.Want(200, nil, "GET", "/api/branches/"+talk.ID+"/diff", nil, eve...)
-	w.Host.Want(403, nil, "POST", "/api/branches/"+talk.ID+"/merge", Object{}, eve...)
+	w.Host.Want(403, nil, "POST", "/api/branches/"+talk.ID+"/merge", kit.Object{}, eve...)
 	if r.git("rev-parse", "main") != main {
 		t.Error("somebody merged who may not")
 	}
@@ -421,9 +425,9 @@ func TestW15_ABranchIsItsConversations(t *testing.T) {
 	if w.Host.Want(200, &p, "GET", "/api/projects/site", nil, ann...); p.Path != "" {
 		t.Errorf("ann sees %s", p.Path)
 	}
-	w.Host.Want(403, nil, "POST", "/api/projects", Object{"name": "mine", "path": r.dir}, ann...)
+	w.Host.Want(403, nil, "POST", "/api/projects", kit.Object{"name": "mine", "path": r.dir}, ann...)
 	var m reeve.MergeResult
-	if w.Host.Want(200, &m, "POST", "/api/branches/"+talk.ID+"/merge", Object{"message": "Two pages"},
+	if w.Host.Want(200, &m, "POST", "/api/branches/"+talk.ID+"/merge", kit.Object{"message": "Two pages"},
 		ann...); m.MergedBy != "ann" || r.git("log", "-1", "--format=%an %s", "main") != "ann Two pages" {
 		t.Errorf("%+v", m)
 	}

@@ -17,29 +17,12 @@ import (
 	"reeve/api"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
-func SetBudget(h *reevetest.Host, subject string, body map[string]any) {
-	h.T.Helper()
-	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/"+subject, body)
-}
-
-func GetBudget(h *reevetest.Host, subject string) reeve.Budget {
-	h.T.Helper()
-	var list api.BudgetList
-	h.Want(http.StatusOK, &list, "GET", "/api/budgets", nil)
-	for _, b := range list.Budgets {
-		if b.Subject == subject {
-			return b
-		}
-	}
-	h.T.Fatalf("no budget for %s in %+v", subject, list)
-	return reeve.Budget{}
-}
-
 // spender is a tool that costs what it says, at most.
-func spender(id string, effect reeve.Effect, most, real reeve.Amount, ran *Counter) reeve.Tool {
-	t := Tool(id, effect, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+func spender(id string, effect reeve.Effect, most, real reeve.Amount, ran *kit.Counter) reeve.Tool {
+	t := kit.Tool(id, effect, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		ran.N.Add(1)
 		inv.Spend(real.Tokens, real.Micros)
 		return "spent", nil
@@ -56,31 +39,31 @@ func TestG17_ABudgetEndsWhatWouldGoOverIt(t *testing.T) {
 		for what, limit := range map[string]map[string]any{"calls": {"calls": 2}, "tokens": {"tokens": 25},
 			"money": {"micros": 250}} {
 			t.Run(string(effect)+" "+what, func(t *testing.T) {
-				var ran Counter
+				var ran kit.Counter
 				h := reevetest.Start(t, spender("x", effect, reeve.Amount{Tokens: 10, Micros: 100},
 					reeve.Amount{Tokens: 9, Micros: 90}, &ran))
 				a := h.Agent("a", "x")
-				SetBudget(h, "agent:a", map[string]any{"limit": limit})
+				kit.SetBudget(h, "agent:a", map[string]any{"limit": limit})
 				for range 2 {
 					if res := h.Call(a.ID, "x", nil); res.IsError || res.Spent.Tokens != 9 || res.Spent.Micros != 90 ||
 						res.Spent.Calls != 1 {
 						t.Fatalf("%+v", res)
 					}
 				}
-				_, p, status := TryCall(h, a.ID, Call{"tool": "x"})
+				_, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "x"})
 				if status != http.StatusPaymentRequired || p.Code != reeve.BudgetExceeded ||
 					!strings.Contains(p.Detail, what) || ran.Count() != 2 {
 					t.Errorf("%d %+v after %d", status, p, ran.Count())
 				}
-				b := GetBudget(h, "agent:"+a.ID)
+				b := kit.GetBudget(h, "agent:"+a.ID)
 				if b.Used.Calls != 2 || b.Used.Tokens != 18 || b.Used.Micros != 180 || b.Used.Millis < 2 ||
 					!b.Reserved.IsZero() {
 					t.Errorf("the budget shows %+v", b)
 				}
 				// raised: it goes on, and nothing is forgotten
-				SetBudget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 100}})
+				kit.SetBudget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 100}})
 				h.Call(a.ID, "x", nil)
-				if b := GetBudget(h, "agent:"+a.ID); b.Used.Calls != 3 || b.Used.Tokens != 27 {
+				if b := kit.GetBudget(h, "agent:"+a.ID); b.Used.Calls != 3 || b.Used.Tokens != 27 {
 					t.Errorf("the budget shows %+v", b)
 				}
 			})
@@ -93,7 +76,7 @@ func TestG17_TimeLeftIsTheTimeout(t *testing.T) {
 	t.Parallel()
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
-	x := Tool("x", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
+	x := kit.Tool("x", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -104,15 +87,15 @@ func TestG17_TimeLeftIsTheTimeout(t *testing.T) {
 	x.Retry = reeve.Retry{Attempts: 5}
 	h := reevetest.Start(t, x)
 	a := h.Agent("a", "x")
-	SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"millis": 60}})
+	kit.SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"millis": 60}})
 	if res := h.Call(a.ID, "x", nil); res.Code != reeve.Timeout {
 		t.Errorf("%+v", res)
 	}
-	b := GetBudget(h, "workspace")
+	b := kit.GetBudget(h, "workspace")
 	if b.Used.Millis < 60 || b.Used.Millis > 2000 || b.Used.Calls != 1 || !b.Reserved.IsZero() {
 		t.Errorf("the budget shows %+v", b)
 	}
-	if _, p, status := TryCall(h, a.ID, Call{"tool": "x"}); status != http.StatusPaymentRequired ||
+	if _, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "x"}); status != http.StatusPaymentRequired ||
 		!strings.Contains(p.Detail, "seconds") {
 		t.Errorf("%d %+v", status, p)
 	}
@@ -121,16 +104,16 @@ func TestG17_TimeLeftIsTheTimeout(t *testing.T) {
 // A run draws on its own budget, on its parents', on its agent's and on its workspace's.
 func TestG17_AChildDrawsOnItsParents(t *testing.T) {
 	t.Parallel()
-	var ran Counter
+	var ran kit.Counter
 	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
 	a := h.Agent("a", "x")
-	SetBudget(h, "run:grand", map[string]any{"limit": map[string]any{"micros": 35}})
-	SetBudget(h, "run:parent", map[string]any{"limit": map[string]any{"micros": 1000}, "parent": "run:grand"})
-	SetBudget(h, "run:child", map[string]any{"limit": map[string]any{"micros": 25}, "parent": "run:parent"})
-	SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 1000}})
+	kit.SetBudget(h, "run:grand", map[string]any{"limit": map[string]any{"micros": 35}})
+	kit.SetBudget(h, "run:parent", map[string]any{"limit": map[string]any{"micros": 1000}, "parent": "run:grand"})
+	kit.SetBudget(h, "run:child", map[string]any{"limit": map[string]any{"micros": 25}, "parent": "run:parent"})
+	kit.SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 1000}})
 	spend := func(run string, want int) {
 		t.Helper()
-		if _, p, status := TryCall(h, a.ID, Call{"tool": "x", "run": run}); status != want {
+		if _, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "x", "run": run}); status != want {
 			t.Fatalf("%s: %d %+v", run, status, p)
 		}
 	}
@@ -141,7 +124,7 @@ func TestG17_AChildDrawsOnItsParents(t *testing.T) {
 	spend("parent", http.StatusPaymentRequired) // its parent's is
 	spend("else", http.StatusOK)
 	for subject, want := range map[string]int64{"run:child": 20, "run:parent": 30, "run:grand": 30, "workspace": 40} {
-		b := GetBudget(h, subject)
+		b := kit.GetBudget(h, subject)
 		if b.Used.Micros != want || !b.Reserved.IsZero() {
 			t.Errorf("%s shows %+v, want %d used", subject, b, want)
 		}
@@ -152,37 +135,37 @@ func TestG17_AChildDrawsOnItsParents(t *testing.T) {
 // counted.
 func TestG17_ABudgetParksWhereTheOperatorSaysSo(t *testing.T) {
 	t.Parallel()
-	var ran Counter
+	var ran kit.Counter
 	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{}, reeve.Amount{}, &ran),
 		spender("r", reeve.Read, reeve.Amount{}, reeve.Amount{}, &ran))
 	a := h.Agent("a", "x", "r")
-	SetBudget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 1}, "on_exceed": "park"})
+	kit.SetBudget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 1}, "on_exceed": "park"})
 	h.Call(a.ID, "x", nil)
 	res := h.Call(a.ID, "x", nil)
 	if res.State != reeve.Parked || !strings.Contains(res.Message, "calls") {
 		t.Fatalf("%+v", res)
 	}
-	if in := GetInbox(h); len(in.Approvals) != 1 || !strings.Contains(in.Approvals[0].Why, "budget") {
+	if in := kit.GetInbox(h); len(in.Approvals) != 1 || !strings.Contains(in.Approvals[0].Why, "budget") {
 		t.Errorf("%+v", in)
 	}
-	if b := GetBudget(h, "agent:"+a.ID); !b.Reserved.IsZero() || b.Used.Calls != 1 { // what waits holds nothing
+	if b := kit.GetBudget(h, "agent:"+a.ID); !b.Reserved.IsZero() || b.Used.Calls != 1 { // what waits holds nothing
 		t.Errorf("%+v", b)
 	}
 	// nobody is asked about a read
-	if _, p, status := TryCall(h, a.ID, Call{"tool": "r"}); status != http.StatusPaymentRequired {
+	if _, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "r"}); status != http.StatusPaymentRequired {
 		t.Errorf("%d %+v", status, p)
 	}
-	Decide(h, res.ApprovalID, "approve")
+	kit.Decide(h, res.ApprovalID, "approve")
 	h.Settle(t.Context())
-	if op := GetOperation(h, res.OperationID); op.State != reeve.Committed || ran.Count() != 2 {
+	if op := kit.GetOperation(h, res.OperationID); op.State != reeve.Committed || ran.Count() != 2 {
 		t.Errorf("%+v", op)
 	}
-	if b := GetBudget(h, "agent:"+a.ID); b.Used.Calls != 2 || !b.Reserved.IsZero() {
+	if b := kit.GetBudget(h, "agent:"+a.ID); b.Used.Calls != 2 || !b.Reserved.IsZero() {
 		t.Errorf("%+v", b)
 	}
 	denied := h.Call(a.ID, "x", nil)
-	Decide(h, denied.ApprovalID, "deny")
-	if b := GetBudget(h, "agent:"+a.ID); b.Used.Calls != 2 || ran.Count() != 2 {
+	kit.Decide(h, denied.ApprovalID, "deny")
+	if b := kit.GetBudget(h, "agent:"+a.ID); b.Used.Calls != 2 || ran.Count() != 2 {
 		t.Errorf("%+v", b)
 	}
 }
@@ -193,17 +176,17 @@ func TestG17_AnApprovalIsNoOverdraft(t *testing.T) {
 	t.Parallel()
 	for _, onExceed := range []string{"end", "park"} {
 		t.Run(onExceed, func(t *testing.T) {
-			var ran Counter
+			var ran kit.Counter
 			x := spender("x", reeve.Unsafe, reeve.Amount{}, reeve.Amount{}, &ran)
 			x.Tier = reeve.Privileged
 			h := reevetest.Start(t, x, spender("free", reeve.Keyed, reeve.Amount{}, reeve.Amount{}, &ran))
 			a := h.Agent("a", "x", "free")
-			SetBudget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 1}, "on_exceed": onExceed})
+			kit.SetBudget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 1}, "on_exceed": onExceed})
 			res := h.Call(a.ID, "x", nil)
 			h.Call(a.ID, "free", nil) // takes what is left
-			Decide(h, res.ApprovalID, "approve")
+			kit.Decide(h, res.ApprovalID, "approve")
 			h.Settle(t.Context())
-			op := GetOperation(h, res.OperationID)
+			op := kit.GetOperation(h, res.OperationID)
 			if ran.Count() != 1 {
 				t.Fatalf("it ran over budget: %+v", op)
 			}
@@ -213,16 +196,16 @@ func TestG17_AnApprovalIsNoOverdraft(t *testing.T) {
 				}
 				return
 			}
-			in := GetInbox(h)
+			in := kit.GetInbox(h)
 			if op.State != reeve.Parked || len(in.Approvals) != 1 || in.Approvals[0].ID == res.ApprovalID {
 				t.Fatalf("%+v, inbox %+v", op, in)
 			}
-			Decide(h, in.Approvals[0].ID, "approve")
+			kit.Decide(h, in.Approvals[0].ID, "approve")
 			h.Settle(t.Context())
-			if op := GetOperation(h, res.OperationID); op.State != reeve.Committed || ran.Count() != 2 {
+			if op := kit.GetOperation(h, res.OperationID); op.State != reeve.Committed || ran.Count() != 2 {
 				t.Errorf("%+v", op)
 			}
-			PairCalls(h, ListThread(h, a.ID, ""))
+			kit.PairCalls(h, kit.ListThread(h, a.ID, ""))
 		})
 	}
 }
@@ -232,16 +215,16 @@ func TestG17_ConcurrentCallsNeverOverspend(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
 		t.Run(string(effect), func(t *testing.T) {
-			var ran Counter
+			var ran kit.Counter
 			h := reevetest.Start(t, spender("x", effect, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
 			a := h.Agent("a", "x")
-			SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 55}})
-			SetBudget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 100}})
+			kit.SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 55}})
+			kit.SetBudget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 100}})
 			var ok, over atomic.Int64
 			var wg sync.WaitGroup
 			for range 24 {
 				wg.Go(func() {
-					switch _, p, status := TryCall(h, a.ID, Call{"tool": "x"}); status {
+					switch _, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "x"}); status {
 					case http.StatusOK:
 						ok.Add(1)
 					case http.StatusPaymentRequired:
@@ -256,11 +239,11 @@ func TestG17_ConcurrentCallsNeverOverspend(t *testing.T) {
 				t.Errorf("%d passed, %d were refused, %d ran", ok.Load(), over.Load(), ran.Count())
 			}
 			for _, s := range []string{"workspace", "agent:" + a.ID} {
-				if b := GetBudget(h, s); b.Used.Micros != 50 || b.Used.Calls != 5 || !b.Reserved.IsZero() {
+				if b := kit.GetBudget(h, s); b.Used.Micros != 50 || b.Used.Calls != 5 || !b.Reserved.IsZero() {
 					t.Errorf("%s shows %+v", s, b)
 				}
 			}
-			if n := len(PairCalls(h, ListThread(h, a.ID, ""))); n != 24 {
+			if n := len(kit.PairCalls(h, kit.ListThread(h, a.ID, ""))); n != 24 {
 				t.Errorf("%d actions", n)
 			}
 		})
@@ -270,7 +253,7 @@ func TestG17_ConcurrentCallsNeverOverspend(t *testing.T) {
 // What is reserved is shown while a call is under way, kept for one that a crash left open, and given back in the end.
 func TestG17_ReservationsOutliveACrashAndEnd(t *testing.T) {
 	t.Parallel()
-	w := NewWitness(t)
+	w := kit.NewWitness(t)
 	open := make(chan struct{})
 	w.After = func(n int, _ http.ResponseWriter, _ *http.Request) bool {
 		if n == 1 {
@@ -279,16 +262,16 @@ func TestG17_ReservationsOutliveACrashAndEnd(t *testing.T) {
 		return false
 	}
 	started, release := make(chan struct{}), make(chan struct{})
-	slow := Tool("slow", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+	slow := kit.Tool("slow", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 		started <- struct{}{}
 		<-release
 		return "", nil
 	})
-	h := reevetest.StartWith(t, FastConfig(t), slow)
-	DefineHTTPTool(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL},
+	h := reevetest.StartWith(t, kit.FastConfig(t), slow)
+	kit.DefineHTTPTool(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL},
 		map[string]any{"timeout_ms": 20000, "cost": map[string]any{"micros": 7}})
 	a := h.Agent("a", "send", "slow")
-	SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 10, "calls": 10}})
+	kit.SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 10, "calls": 10}})
 	var wg sync.WaitGroup
 	for _, id := range []string{"send", "slow"} {
 		wg.Go(func() { _, _ = h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: id}) })
@@ -296,24 +279,24 @@ func TestG17_ReservationsOutliveACrashAndEnd(t *testing.T) {
 	t.Cleanup(func() { close(open); close(release); wg.Wait() })
 	<-w.Reached
 	<-started
-	if b := GetBudget(h, "workspace"); b.Reserved.Micros != 7 || b.Reserved.Calls != 2 || b.Used.Calls != 0 {
+	if b := kit.GetBudget(h, "workspace"); b.Reserved.Micros != 7 || b.Reserved.Calls != 2 || b.Used.Calls != 0 {
 		t.Errorf("under way: %+v", b)
 	}
-	if _, p, status := TryCall(h, a.ID, Call{"tool": "send"}); status != http.StatusPaymentRequired {
+	if _, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "send"}); status != http.StatusPaymentRequired {
 		t.Errorf("%d %+v", status, p)
 	}
-	after := RestartAfterCrash(h, slow)
-	op := ListOperations(after)[0]
+	after := kit.RestartAfterCrash(h, slow)
+	op := kit.ListOperations(after)[0]
 	if got := finishOperation(after, op.ID); got.State != reeve.Committed || got.Spent.Calls != 1 {
 		t.Errorf("%+v", got)
 	}
 	// the read left nothing to finish: what it held is dropped
 	after.Settle(t.Context())
 	// it does not say what it cost: what it declares
-	if b := GetBudget(after, "workspace"); !b.Reserved.IsZero() || b.Used.Calls != 1 || b.Used.Micros != 7 {
+	if b := kit.GetBudget(after, "workspace"); !b.Reserved.IsZero() || b.Used.Calls != 1 || b.Used.Micros != 7 {
 		t.Errorf("after the crash: %+v", b)
 	}
-	SetBudget(after, "workspace", map[string]any{"limit": map[string]any{"micros": 14}})
+	kit.SetBudget(after, "workspace", map[string]any{"limit": map[string]any{"micros": 14}})
 	if res := after.Call(a.ID, "send", nil); res.State != reeve.Committed {
 		t.Errorf("%+v", res)
 	}
@@ -322,8 +305,8 @@ func TestG17_ReservationsOutliveACrashAndEnd(t *testing.T) {
 // A call whose outcome takes several tries is one call, and holds its claim until the end.
 func TestG17_AnOpenOutcomeIsCountedOnce(t *testing.T) {
 	t.Parallel()
-	var sent Counter
-	x := Tool("x", reeve.Verifiable, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+	var sent kit.Counter
+	x := kit.Tool("x", reeve.Verifiable, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		sent.N.Add(1)
 		inv.Spend(0, 3)
 		return nil, reeve.Errorf(reeve.Timeout, "late")
@@ -336,17 +319,18 @@ func TestG17_AnOpenOutcomeIsCountedOnce(t *testing.T) {
 		return reeve.CannotTell, nil, nil
 	}
 	x.Cost = reeve.Amount{Micros: 5}
-	h := reevetest.StartWith(t, FastConfig(t), x)
+	h := reevetest.StartWith(t, kit.FastConfig(t), x)
 	a := h.Agent("a", "x")
-	SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 100}})
+	kit.SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 100}})
 	res := h.Call(a.ID, "x", nil)
-	if b := GetBudget(h, "workspace"); res.State != reeve.Dispatched || b.Reserved.Micros != 5 || b.Used.Micros != 3 ||
+	if b := kit.GetBudget(h, "workspace"); res.State != reeve.Dispatched || b.Reserved.Micros != 5 ||
+		b.Used.Micros != 3 ||
 		b.Used.Calls != 1 {
 		t.Errorf("%+v, %+v", res, b)
 	}
 	know.Store(true)
 	op := finishOperation(h, res.OperationID)
-	b := GetBudget(h, "workspace")
+	b := kit.GetBudget(h, "workspace")
 	if op.State != reeve.Committed || op.Spent.Micros != 3 || op.Spent.Calls != 1 || b.Used.Micros != 3 ||
 		b.Used.Calls != 1 || !b.Reserved.IsZero() || b.Used.Millis != op.Spent.Millis {
 		t.Errorf("%+v, %+v", op, b)
@@ -369,47 +353,47 @@ func TestG17_AnAgentThatIsGoneHoldsNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var h *reevetest.Host
-			var sent Counter
-			send := Tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+			var sent kit.Counter
+			send := kit.Tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 				if sent.N.Add(1); sent.Count() == c.last {
 					h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/sender", nil)
 				}
 				return nil, c.says
 			})
 			send.Async, send.Cost = c.async, reeve.Amount{Micros: 5}
-			cfg := FastConfig(t)
+			cfg := kit.FastConfig(t)
 			cfg.RetryTries, cfg.Model = 2,
-				ScriptedModel(t, "answers:\n- {when: begin, text: 'I have begun', fail: {hang: true, after: 1}}\n")
+				kit.ScriptedModel(t, "answers:\n- {when: begin, text: 'I have begun', fail: {hang: true, after: 1}}\n")
 			h = reevetest.Run(t, cfg, send)
 			h.Agent("bot")
 			h.Agent("sender", "send")
-			SetBudget(h, "workspace", Object{"limit": Object{"micros": 100}})
+			kit.SetBudget(h, "workspace", kit.Object{"limit": kit.Object{"micros": 100}})
 			talk := h.Talk("bot")
-			turn := StartTurn(h, talk.ID, "begin")
-			res, p, status := TryCall(h, "sender", Call{"tool": "send", "run": turn.ID})
+			turn := kit.StartTurn(h, talk.ID, "begin")
+			res, p, status := kit.TryCall(h, "sender", kit.Call{"tool": "send", "run": turn.ID})
 			if status != http.StatusAccepted {
 				t.Fatalf("%d %+v", status, p)
 			}
-			open := func() []reeve.Operation { return GetInbox(h).Unknown }
-			Eventually(t, "a person to be asked", func() bool { return len(open()) == 1 })
+			open := func() []reeve.Operation { return kit.GetInbox(h).Unknown }
+			kit.Eventually(t, "a person to be asked", func() bool { return len(open()) == 1 })
 			if c.last > 1 {
 				h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/resolve",
-					Object{"resolution": "retry"})
-				Eventually(t, "a person to be asked again", func() bool {
+					kit.Object{"resolution": "retry"})
+				kit.Eventually(t, "a person to be asked again", func() bool {
 					return sent.Count() == c.last &&
 						len(open()) == 1
 				})
 			}
-			op := GetOperation(h, res.OperationID)
+			op := kit.GetOperation(h, res.OperationID)
 			if op.State != reeve.Unknown || !strings.Contains(op.Message, "the agent no longer exists") ||
 				op.NextAttemptAt != nil || op.TimeoutAt != nil {
 				t.Errorf("%+v", op)
 			}
-			if b := GetBudget(h, "workspace"); b.Reserved.Micros != 0 { // the turn's model holds no money
+			if b := kit.GetBudget(h, "workspace"); b.Reserved.Micros != 0 { // the turn's model holds no money
 				t.Errorf("%+v", b)
 			}
 			var told []reeve.Frame
-			for _, f := range ListFrames(h, talk.ID) {
+			for _, f := range kit.ListFrames(h, talk.ID) {
 				if f.Type == reeve.FrameApproval && strings.Contains(f.Message, "the agent no longer exists") {
 					told = append(told, f)
 				}
@@ -428,7 +412,7 @@ func TestG17_FailuresAreCountedRefusalsAreNot(t *testing.T) {
 	t.Parallel()
 	var list []reeve.Tool
 	for _, e := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
-		x := Tool("x_"+string(e), e, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+		x := kit.Tool("x_"+string(e), e, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 			inv.Spend(1, 2)
 			return nil, errors.New("no")
 		})
@@ -442,12 +426,12 @@ func TestG17_FailuresAreCountedRefusalsAreNot(t *testing.T) {
 	}
 	h := reevetest.Start(t, list...)
 	a := h.Agent("a", "x_read", "x_local", "x_keyed")
-	SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 1000}})
+	kit.SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 1000}})
 	for _, x := range list {
 		h.Call(a.ID, x.ID, nil)
-		TryCall(h, a.ID, Call{"tool": x.ID, "args": map[string]any{"a": 1}})
+		kit.TryCall(h, a.ID, kit.Call{"tool": x.ID, "args": map[string]any{"a": 1}})
 	}
-	if b := GetBudget(h, "workspace"); b.Used.Calls != 3 || b.Used.Tokens != 3 || b.Used.Micros != 6 ||
+	if b := kit.GetBudget(h, "workspace"); b.Used.Calls != 3 || b.Used.Tokens != 3 || b.Used.Micros != 6 ||
 		!b.Reserved.IsZero() {
 		t.Errorf("%+v", b)
 	}
@@ -458,37 +442,38 @@ func TestG17_AChainThatChangesUnderWayHoldsNothing(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed} {
 		started, release := make(chan struct{}), make(chan struct{})
-		slow := Tool("slow", effect, func(context.Context, *reeve.Invocation) (any, error) {
+		slow := kit.Tool("slow", effect, func(context.Context, *reeve.Invocation) (any, error) {
 			started <- struct{}{}
 			<-release
 			return "", nil
 		})
-		h := reevetest.StartWith(t, FastConfig(t), slow)
+		h := reevetest.StartWith(t, kit.FastConfig(t), slow)
 		a := h.Agent("a", "slow")
 		limit := map[string]any{"calls": 10}
-		SetBudget(h, "run:old", map[string]any{"limit": limit})
-		SetBudget(h, "run:new", map[string]any{"limit": limit})
-		SetBudget(h, "agent:a", map[string]any{"limit": limit, "parent": "run:old"})
-		SetBudget(h, "workspace", map[string]any{"limit": limit})
+		kit.SetBudget(h, "run:old", map[string]any{"limit": limit})
+		kit.SetBudget(h, "run:new", map[string]any{"limit": limit})
+		kit.SetBudget(h, "agent:a", map[string]any{"limit": limit, "parent": "run:old"})
+		kit.SetBudget(h, "workspace", map[string]any{"limit": limit})
 		done := make(chan error, 1)
 		go func() {
 			_, err := h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: "slow"})
 			done <- err
 		}()
 		<-started
-		if b := GetBudget(h, "run:old"); b.Reserved.Calls != 1 {
+		if b := kit.GetBudget(h, "run:old"); b.Reserved.Calls != 1 {
 			t.Errorf("%s, under way: %+v", effect, b)
 		}
-		SetBudget(h, "agent:a", map[string]any{"limit": limit, "parent": "run:new"})
+		kit.SetBudget(h, "agent:a", map[string]any{"limit": limit, "parent": "run:new"})
 		h.Want(http.StatusNoContent, nil, "DELETE", "/api/budgets/workspace", nil)
 		go func() { <-started }() // a read is judged again, and so made again
 		close(release)
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		SetBudget(h, "workspace", map[string]any{"limit": limit}) // what was claimed of it before is not claimed now
+		// what was claimed of it before is not claimed now
+		kit.SetBudget(h, "workspace", map[string]any{"limit": limit})
 		for subject, used := range map[string]int64{"run:old": 0, "run:new": 1, "agent:" + a.ID: 1, "workspace": 0} {
-			if b := GetBudget(h, subject); !b.Reserved.IsZero() || b.Used.Calls != used {
+			if b := kit.GetBudget(h, subject); !b.Reserved.IsZero() || b.Used.Calls != used {
 				t.Errorf("%s, %s: %+v", effect, subject, b)
 			}
 		}
@@ -500,17 +485,18 @@ func TestG17_NoBudgetIsItsOwnParent(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	a, b := h.Agent("a"), h.Agent("b")
-	limit := Object{"calls": 1}
-	SetBudget(h, "agent:a", Object{"limit": limit, "parent": "agent:b"})
+	limit := kit.Object{"calls": 1}
+	kit.SetBudget(h, "agent:a", kit.Object{"limit": limit, "parent": "agent:b"})
 	for subject, parent := range map[string]string{"agent:a": "agent:" + a.ID, "agent:b": "agent:a"} {
 		var p api.Problem
-		h.Want(http.StatusBadRequest, &p, "PUT", "/api/budgets/"+subject, Object{"limit": limit, "parent": parent})
+		h.Want(http.StatusBadRequest, &p, "PUT", "/api/budgets/"+subject, kit.Object{"limit": limit, "parent": parent})
 		if p.Code != reeve.Validation || len(p.Errors) != 1 || p.Errors[0].Path != "/parent" ||
 			!strings.Contains(p.Detail, a.ID) {
 			t.Errorf("%+v", p)
 		}
 	}
-	h.Want(http.StatusNotFound, nil, "PUT", "/api/budgets/agent:a", Object{"limit": limit, "parent": "agent:nobody"})
+	h.Want(http.StatusNotFound, nil, "PUT", "/api/budgets/agent:a",
+		kit.Object{"limit": limit, "parent": "agent:nobody"})
 	var list api.BudgetList
 	if h.Want(http.StatusOK, &list, "GET", "/api/budgets", nil); len(list.Budgets) != 1 ||
 		list.Budgets[0].Parent != "agent:"+b.ID {
@@ -525,30 +511,34 @@ func TestG17_WhatIsAnsweredLaterIsCharged(t *testing.T) {
 	for name, early := range map[string]bool{"after": false, "before": true} {
 		t.Run(name, func(t *testing.T) {
 			entered, finish := make(chan struct{}, 1), make(chan struct{})
-			send := Tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+			send := kit.Tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 				if entered <- struct{}{}; early {
 					<-finish
 				}
 				return nil, &reeve.Error{Code: reeve.InProgress, Message: "it will come", RetryAfter: time.Minute}
 			})
 			send.Async, send.Cost = true, reeve.Amount{Micros: 5, Tokens: 7}
-			h := reevetest.Run(t, FastConfig(t), send)
+			h := reevetest.Run(t, kit.FastConfig(t), send)
 			h.Agent("sender", "send")
-			SetBudget(h, "workspace", Object{"limit": Object{"micros": 100}})
-			res, p, status := TryCall(h, "sender", Call{"tool": "send"})
+			kit.SetBudget(h, "workspace", kit.Object{"limit": kit.Object{"micros": 100}})
+			res, p, status := kit.TryCall(h, "sender", kit.Call{"tool": "send"})
 			if status != http.StatusAccepted {
 				t.Fatalf("%d %+v", status, p)
 			}
 			id := res.OperationID
 			<-entered
 			if !early {
-				Eventually(t, "its request to be answered",
-					func() bool { op := GetOperation(h, id); return op.IsAwaited() })
+				kit.Eventually(t, "its request to be answered",
+					func() bool { op := kit.GetOperation(h, id); return op.IsAwaited() })
 			}
-			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+id+"/result", Object{"content": "done"})
+			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+id+"/result", kit.Object{"content": "done"})
 			close(finish)
-			Eventually(t, "nothing to be held", func() bool { return GetBudget(h, "workspace").Reserved.Micros == 0 })
-			if b, op := GetBudget(h, "workspace"), GetOperation(h, id); b.Used.Micros != 5 || b.Used.Tokens != 7 ||
+			kit.Eventually(t, "nothing to be held", func() bool {
+				return kit.GetBudget(h, "workspace").
+					Reserved.Micros == 0
+			})
+			if b, op := kit.GetBudget(h, "workspace"), kit.GetOperation(h, id); b.Used.Micros != 5 ||
+				b.Used.Tokens != 7 ||
 				b.Used.Calls != 1 || op.Spent.Micros != 5 {
 				t.Errorf("used %+v, the operation %+v", b.Used, op.Spent)
 			}
@@ -561,10 +551,10 @@ func TestG17_WhatIsAnsweredLaterIsCharged(t *testing.T) {
 func TestG17_BudgetsAreHeldInOneOrder(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	var during atomic.Pointer[func()]
-	look := Tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+	look := kit.Tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 		if f := during.Swap(nil); f != nil {
 			(*f)()
 		}
@@ -572,10 +562,10 @@ func TestG17_BudgetsAreHeldInOneOrder(t *testing.T) {
 	})
 	h := reevetest.StartWith(t, cfg, look)
 	a, b := h.Agent("a", "look"), h.Agent("b", "look")
-	limit := Object{"calls": 100}
-	SetBudget(h, "workspace", Object{"limit": limit})
-	SetBudget(h, "agent:"+b.ID, Object{"limit": limit})
-	SetBudget(h, "agent:"+a.ID, Object{"limit": limit, "parent": "agent:" + b.ID})
+	limit := kit.Object{"calls": 100}
+	kit.SetBudget(h, "workspace", kit.Object{"limit": limit})
+	kit.SetBudget(h, "agent:"+b.ID, kit.Object{"limit": limit})
+	kit.SetBudget(h, "agent:"+a.ID, kit.Object{"limit": limit, "parent": "agent:" + b.ID})
 	connect := func() *pgx.Conn {
 		t.Helper()
 		c, err := pgx.Connect(ctx, cfg.Database)
@@ -600,8 +590,8 @@ func TestG17_BudgetsAreHeldInOneOrder(t *testing.T) {
 			during.Store(&hold)
 		}
 		done := make(chan int, 1)
-		go func() { done <- h.Do("POST", "/api/agents/a/calls", Call{"tool": "look"}).Status }()
-		Eventually(t, "a call that "+when+" waits for the parent", func() (waits bool) {
+		go func() { done <- h.Do("POST", "/api/agents/a/calls", kit.Call{"tool": "look"}).Status }()
+		kit.Eventually(t, "a call that "+when+" waits for the parent", func() (waits bool) {
 			err := watch.QueryRow(ctx,
 				"SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = "+
 					"'Lock'").Scan(&waits)
@@ -626,7 +616,7 @@ func TestG17_ARunShowsWhatItsCallsCost(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			entered, finish := make(chan struct{}, 1), make(chan struct{})
 			var sent atomic.Int64
-			send := Tool("send", reeve.Unsafe, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+			send := kit.Tool("send", reeve.Unsafe, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 				inv.Spend(7, 0)
 				if strings.HasPrefix(way, "cancel") {
 					entered <- struct{}{}
@@ -640,32 +630,33 @@ func TestG17_ARunShowsWhatItsCallsCost(t *testing.T) {
 			if way == "cancel and try again" {
 				send.Effect = reeve.Keyed
 			}
-			RunOnBothDatabases(t, "- {when: begin, calls: [{name: send, args: {}}]}\n- {text: well}\n",
+			kit.RunOnBothDatabases(t, "- {when: begin, calls: [{name: send, args: {}}]}\n- {text: well}\n",
 				[]reeve.Tool{send},
-				func(t *testing.T, h *reevetest.Host, _ *RecordingModel) {
+				func(t *testing.T, h *reevetest.Host, _ *kit.RecordingModel) {
 					finish = make(chan struct{})
 					sent.Store(0)
-					turn := StartTurn(h, h.Talk("bot").ID, "begin")
+					turn := kit.StartTurn(h, h.Talk("bot").ID, "begin")
 					if strings.HasPrefix(way, "cancel") {
 						<-entered
 						h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
 						close(finish)
 					} else {
-						Eventually(t, "a person to be asked", func() bool { return len(GetInbox(h).Unknown) == 1 })
-						h.Want(http.StatusOK, nil, "POST", "/api/operations/"+GetInbox(h).Unknown[0].ID+"/resolve",
-							Object{"resolution": way})
+						kit.Eventually(t, "a person to be asked",
+							func() bool { return len(kit.GetInbox(h).Unknown) == 1 })
+						h.Want(http.StatusOK, nil, "POST", "/api/operations/"+kit.GetInbox(h).Unknown[0].ID+"/resolve",
+							kit.Object{"resolution": way})
 					}
 					if way == "cancel and try again" {
 						<-entered
 					}
 					var op reeve.Operation
-					Eventually(t, "the call to be over",
+					kit.Eventually(t, "the call to be over",
 						func() bool {
-							op = ListOperations(h)[0]
+							op = kit.ListOperations(h)[0]
 							return op.State == reeve.Committed ||
 								op.State == reeve.Unknown
 						})
-					d := WaitForTurn(h, turn.ID)
+					d := kit.WaitForTurn(h, turn.ID)
 					for _, m := range d.Messages { // what the model cost
 						var info struct{ Spent reeve.Amount }
 						if err := json.Unmarshal(m.Metadata, &info); err != nil {

@@ -20,6 +20,7 @@ func (l looker) Call(context.Context, string, []js.Arg) (json.RawMessage, error)
 	l()
 	return nil, nil
 }
+
 func (l looker) Log(string, string) {}
 
 // TestK23_WorkersHaveNothing runs a script in the worker program that the reeve binary carries: its process has

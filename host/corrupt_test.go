@@ -8,6 +8,7 @@ import (
 
 	"reeve"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // A row that cannot be read wakes nobody whose predicate would look at it, and keeps nobody else from waking.
@@ -15,13 +16,13 @@ func TestL06_ACorruptEntityHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	picky, easy := h.Agent("picky"), h.Agent("easy")
-	SetRehearsal(h, picky.ID, "seen")
-	SetRehearsal(h, easy.ID, "seen")
-	Subscribe(h, picky.ID, "key", "TASK", `entity.title != ""`)
-	Subscribe(h, easy.ID, "key", "TASK", "")
+	kit.SetRehearsal(h, picky.ID, "seen")
+	kit.SetRehearsal(h, easy.ID, "seen")
+	kit.Subscribe(h, picky.ID, "key", "TASK", `entity.title != ""`)
+	kit.Subscribe(h, easy.ID, "key", "TASK", "")
 	var c reeve.Category
 	h.Want(201, &c, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Gym"})
-	UpdateAgent(h, picky, Object{"categories": []string{c.ID}})
+	kit.UpdateAgent(h, picky, kit.Object{"categories": []string{c.ID}})
 	var bad reeve.Task
 	h.Want(201, &bad, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: c.ID, Title: "corrupt"})
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(h.Dir(), "reeve.db")+"?_pragma=busy_timeout(5000)")
@@ -34,13 +35,14 @@ func TestL06_ACorruptEntityHoldsUpNobody(t *testing.T) {
 	}
 	var good reeve.Task
 	h.Want(201, &good, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: c.ID, Title: "good"})
-	StepInBackground(t, h)
-	Eventually(t, "both to have run", func() bool {
-		return len(ListRuns(h, "agent=picky&state=completed")) > 0 && len(ListRuns(h, "agent=easy&state=completed")) > 0
+	kit.StepInBackground(t, h)
+	kit.Eventually(t, "both to have run", func() bool {
+		return len(kit.ListRuns(h, "agent=picky&state=completed")) > 0 &&
+			len(kit.ListRuns(h, "agent=easy&state=completed")) > 0
 	})
-	Eventually(t, "the wake that cannot be judged to be skipped", func() bool {
+	kit.Eventually(t, "the wake that cannot be judged to be skipped", func() bool {
 		waits, skipped := 0, 0
-		for _, w := range ListWakes(h, picky.ID) {
+		for _, w := range kit.ListWakes(h, picky.ID) {
 			switch {
 			case w.State == reeve.WakeQueued:
 				waits++
@@ -50,7 +52,7 @@ func TestL06_ACorruptEntityHoldsUpNobody(t *testing.T) {
 		}
 		return waits == 0 && skipped == 1
 	})
-	for _, w := range ListWakes(h, easy.ID) {
+	for _, w := range kit.ListWakes(h, easy.ID) {
 		if w.State != reeve.WakeTaken {
 			t.Errorf("%+v", w)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -13,48 +12,30 @@ import (
 	"reeve/host"
 	"reeve/model"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
-
-// RunWithProvider runs a Reeve whose agent bot asks a server that speaks as OpenAI does; answer gives the body of its
-// answers.
-func RunWithProvider(t *testing.T, cfg host.Config, answer func(w io.Writer)) *reevetest.Host {
-	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		answer(w)
-	}))
-	t.Cleanup(s.Close)
-	cfg.Models.Servers, cfg.Models.Default = map[string]model.Endpoint{"acme": {URL: s.URL}}, "acme/x"
-	h := reevetest.Run(t, cfg)
-	h.Agent("bot")
-	return h
-}
-
-// WriteChunk writes an event of such an answer.
-func WriteChunk(w io.Writer, format string, args ...any) {
-	_, _ = fmt.Fprintf(w, "data: "+format+"\n\n", args...)
-}
 
 // Whatever a model says that it cost, and if it says nothing at all, a budget of tokens ends what goes over it.
 func TestG17_NoCountSwitchesABudgetOff(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		counts := ""
-		h := RunWithProvider(t, cfg, func(w io.Writer) {
-			WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":"%s"}}]}`, strings.Repeat("x", 10_000))
-			WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]%s}`, counts)
+		h := kit.RunWithProvider(t, cfg, func(w io.Writer) {
+			kit.WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":"%s"}}]}`,
+				strings.Repeat("x", 10_000))
+			kit.WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]%s}`, counts)
 		})
 		for i, c := range []string{"", `,"usage":{"prompt_tokens":9223372036854775807,"completion_tokens":1}`,
 			`,"usage":{"prompt_tokens":-50,"completion_tokens":0}`} {
 			counts = c
 			name := fmt.Sprint("bot", i)
 			a := h.Agent(name)
-			SetBudget(h, "agent:"+name, map[string]any{"limit": map[string]any{"tokens": 12_000}})
+			kit.SetBudget(h, "agent:"+name, map[string]any{"limit": map[string]any{"tokens": 12_000}})
 			c := h.Talk(name)
 			done := 0
 			for range 6 {
-				d := WaitForTurn(h, StartTurn(h, c.ID, "hello").ID)
-				b := GetBudget(h, "agent:"+a.ID)
+				d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "hello").ID)
+				b := kit.GetBudget(h, "agent:"+a.ID)
 				if d.State == reeve.RunCompleted {
 					done++
 				} else if d.Code != reeve.BudgetExceeded {
@@ -81,16 +62,16 @@ func (panics) Answer(context.Context, model.Request, func(model.Delta)) (model.A
 // A brain that panics takes what was reserved for it to no grave.
 func TestG17_APanicKeepsNothingReserved(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		cfg.Model = panics{}
 		h := reevetest.Run(t, cfg)
 		a := h.Agent("bot")
-		SetBudget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 50_000}})
-		if d := WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "hello").ID); d.State != reeve.RunFailed ||
+		kit.SetBudget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 50_000}})
+		if d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "hello").ID); d.State != reeve.RunFailed ||
 			d.Code != reeve.Internal {
 			t.Errorf("%+v", d)
 		}
-		if b := GetBudget(h, "agent:"+a.ID); !b.Reserved.IsZero() {
+		if b := kit.GetBudget(h, "agent:"+a.ID); !b.Reserved.IsZero() {
 			t.Errorf("%+v", b)
 		}
 	})
@@ -99,11 +80,11 @@ func TestG17_APanicKeepsNothingReserved(t *testing.T) {
 // A turn whose answer was cut off is complete, and says so: to who reads it, and to who listens.
 func TestW01_AnAnswerThatWasCutOff(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		reason := ""
-		h := RunWithProvider(t, cfg, func(w io.Writer) {
-			WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":"Once upon a"}}]}`)
-			WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{},"finish_reason":"%s"}]}`, reason)
+		h := kit.RunWithProvider(t, cfg, func(w io.Writer) {
+			kit.WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":"Once upon a"}}]}`)
+			kit.WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{},"finish_reason":"%s"}]}`, reason)
 		})
 		c := h.Talk("bot")
 		s := h.Connect(c.ID, 0)
@@ -112,9 +93,9 @@ func TestW01_AnAnswerThatWasCutOff(t *testing.T) {
 			cut    reeve.CutReason
 		}{{"stop", ""}, {"length", reeve.CutLength}, {"content_filter", reeve.CutRefused}} {
 			reason = want.reason
-			turn := StartTurn(h, c.ID, "tell")
+			turn := kit.StartTurn(h, c.ID, "tell")
 			s.Done(1)
-			d := GetTurn(h, turn.ID)
+			d := kit.GetTurn(h, turn.ID)
 			var told reeve.Frame
 			for _, f := range s.Seen {
 				if f.Type == reeve.FrameMessage && f.TurnID == turn.ID {
@@ -133,18 +114,18 @@ func TestW01_AnAnswerThatWasCutOff(t *testing.T) {
 func TestW01_AnAnswerThatWasCutOffAtOnce(t *testing.T) {
 	t.Parallel()
 	reason := ""
-	h := RunWithProvider(t, FastConfig(t), func(w io.Writer) {
+	h := kit.RunWithProvider(t, kit.FastConfig(t), func(w io.Writer) {
 		if reason == "content_filter" {
-			WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"list_files","arguments":"{\"path\":\"/\"}"}}]}}]}`)
+			kit.WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"list_files","arguments":"{\"path\":\"/\"}"}}]}}]}`)
 		}
-		WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{},"finish_reason":"%s"}]}`, reason)
+		kit.WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{},"finish_reason":"%s"}]}`, reason)
 	})
 	for finish, want := range map[string]struct {
 		cut reeve.CutReason
 		why string
 	}{"length": {reeve.CutLength, "max_output_tokens"}, "content_filter": {reeve.CutRefused, "content_filter"}} {
 		reason = finish
-		d := WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "tell").ID)
+		d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "tell").ID)
 		if d.State != reeve.RunCompleted || d.Code != "" || d.Output != "" ||
 			d.Issues != (reeve.TurnIssues{AnswerCut: want.cut}) || len(d.Messages) != 2 {
 			t.Errorf("%s: %+v", finish, d)
@@ -154,10 +135,10 @@ func TestW01_AnAnswerThatWasCutOffAtOnce(t *testing.T) {
 			Details struct{ Reason string } `json:"incomplete_details"`
 		}
 		if h.Want(http.StatusOK, &r, "POST", "/v1/responses",
-			Object{"model": "bot", "input": "tell"}); r.Status != "incomplete" || r.Details.Reason != want.why {
+			kit.Object{"model": "bot", "input": "tell"}); r.Status != "incomplete" || r.Details.Reason != want.why {
 			t.Errorf("%s: %+v", finish, r)
 		}
-		if stream := string(h.Do("POST", "/v1/responses", Object{"model": "bot", "input": "tell", "stream": true}).
+		if stream := string(h.Do("POST", "/v1/responses", kit.Object{"model": "bot", "input": "tell", "stream": true}).
 			Body); !strings.Contains(stream, "event: response.incomplete\n") {
 			t.Errorf("%s: %s", finish, stream)
 		}
@@ -167,7 +148,7 @@ func TestW01_AnAnswerThatWasCutOffAtOnce(t *testing.T) {
 			}
 		}
 		if h.Want(http.StatusOK, &c, "POST", "/v1/chat/completions",
-			Object{"model": "bot", "messages": []Object{{"role": "user",
+			kit.Object{"model": "bot", "messages": []kit.Object{{"role": "user",
 				"content": "tell"}}}); c.Choices[0].Finish != finish {
 			t.Errorf("%s: %+v", finish, c)
 		}
@@ -178,14 +159,14 @@ func TestW01_AnAnswerThatWasCutOffAtOnce(t *testing.T) {
 func TestW01_ACallThatWasCutOff(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	h := RunWithProvider(t, FastConfig(t), func(w io.Writer) {
+	h := kit.RunWithProvider(t, kit.FastConfig(t), func(w io.Writer) {
 		if asked++; asked == 1 {
-			WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"list_files","arguments":""}}]},"finish_reason":"length"}]}`)
+			kit.WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"list_files","arguments":""}}]},"finish_reason":"length"}]}`)
 			return
 		}
-		WriteChunk(w, `{"id":"b","choices":[{"index":0,"delta":{"content":"I was cut off."},"finish_reason":"stop"}]}`)
+		kit.WriteChunk(w, `{"id":"b","choices":[{"index":0,"delta":{"content":"I was cut off."},"finish_reason":"stop"}]}`)
 	})
-	d := WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "look").ID)
+	d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "look").ID)
 	if d.State != reeve.RunCompleted || d.Output != "I was cut off." || d.Issues.ToolFailures != 1 {
 		t.Errorf("%+v", d)
 	}
@@ -194,12 +175,13 @@ func TestW01_ACallThatWasCutOff(t *testing.T) {
 // An answer that says nothing costs what its provider counts, and fails its turn.
 func TestG17_AnEmptyAnswerIsCharged(t *testing.T) {
 	t.Parallel()
-	h := RunWithProvider(t, FastConfig(t), func(w io.Writer) {
-		WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":""},"finish_reason":"stop"}],"usage":{"prompt_tokens":6000,"completion_tokens":4000}}`)
+	h := kit.RunWithProvider(t, kit.FastConfig(t), func(w io.Writer) {
+		kit.WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":""},"finish_reason":"stop"}],"usage":{"prompt_tokens":6000,"completion_tokens":4000}}`)
 	})
-	SetBudget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 100_000}})
-	d := WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "hello").ID)
-	if b := GetBudget(h, "agent:"+d.AgentID); d.Code != reeve.ModelFailed || !strings.Contains(d.Message, "empty") ||
+	kit.SetBudget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 100_000}})
+	d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "hello").ID)
+	if b := kit.GetBudget(h, "agent:"+d.AgentID); d.Code != reeve.ModelFailed ||
+		!strings.Contains(d.Message, "empty") ||
 		b.Used.Tokens != 10_000 || !b.Reserved.IsZero() {
 		t.Errorf("%s %s, %+v", d.Code, d.Message, b)
 	}
@@ -209,20 +191,20 @@ func TestG17_AnEmptyAnswerIsCharged(t *testing.T) {
 func TestW08_AnAnswerWithoutEnd(t *testing.T) {
 	t.Parallel()
 	ends := false
-	h := RunWithProvider(t, FastConfig(t), func(w io.Writer) {
+	h := kit.RunWithProvider(t, kit.FastConfig(t), func(w io.Writer) {
 		for range 10_000 {
-			WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":"%s"}}]}`, strings.Repeat("x", 4000))
+			kit.WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":"%s"}}]}`, strings.Repeat("x", 4000))
 			if ends {
 				break
 			}
 		}
-		WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a\u0000b","function":{"name":"no\u0000thing","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
+		kit.WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a\u0000b","function":{"name":"no\u0000thing","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
 	})
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", Object{"config": Object{"max_moves": 1}})
-	SetBudget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 10_000_000}})
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", kit.Object{"config": kit.Object{"max_moves": 1}})
+	kit.SetBudget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 10_000_000}})
 	c := h.Talk("bot")
-	d := WaitForTurn(h, StartTurn(h, c.ID, "hello").ID)
-	if b := GetBudget(h, "agent:"+d.AgentID); d.Code != reeve.ModelFailed ||
+	d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "hello").ID)
+	if b := kit.GetBudget(h, "agent:"+d.AgentID); d.Code != reeve.ModelFailed ||
 		!strings.Contains(d.Message, "longer than 8 MB") || b.Used.Tokens < 2_000_000 || b.Used.Tokens > 2_200_000 ||
 		!b.Reserved.IsZero() {
 		t.Errorf("%s %s, %+v", d.Code, d.Message, b)
@@ -231,7 +213,7 @@ func TestW08_AnAnswerWithoutEnd(t *testing.T) {
 	}
 	ends = true
 	// the tool does not exist
-	if d := WaitForTurn(h, StartTurn(h, c.ID, "hello").ID); d.Code != reeve.StepLimit || d.Moves != 2 ||
+	if d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "hello").ID); d.Code != reeve.StepLimit || d.Moves != 2 ||
 		d.Issues.ToolFailures != 1 {
 		t.Errorf("%+v", d.Turn)
 	}
@@ -241,14 +223,14 @@ func TestW08_AnAnswerWithoutEnd(t *testing.T) {
 func TestG17_AnAnswerOfAnyLengthIsWithinTheBudget(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	h := RunWithProvider(t, FastConfig(t), func(w io.Writer) {
+	h := kit.RunWithProvider(t, kit.FastConfig(t), func(w io.Writer) {
 		asked++
-		WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":"yes"},"finish_reason":"stop"}]}`)
+		kit.WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":"yes"},"finish_reason":"stop"}]}`)
 	})
-	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:bot", Object{"limit": Object{"tokens": 1}})
-	said := []Object{{"role": "user", "content": strings.Repeat("tell ", 1000)}}
+	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:bot", kit.Object{"limit": kit.Object{"tokens": 1}})
+	said := []kit.Object{{"role": "user", "content": strings.Repeat("tell ", 1000)}}
 	for _, most := range []int64{100, 9007199254740991, 9223372036854775000} {
-		if r := h.Do("POST", "/v1/chat/completions", Object{"model": "bot", "max_tokens": most,
+		if r := h.Do("POST", "/v1/chat/completions", kit.Object{"model": "bot", "max_tokens": most,
 			"messages": said}); r.Status != http.StatusPaymentRequired || asked > 0 {
 			t.Errorf("at most %d tokens: asked %d times, %d %s", most, asked, r.Status, r.Body)
 		}

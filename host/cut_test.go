@@ -13,6 +13,7 @@ import (
 	"reeve"
 	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 const cutKey = "-----BEGIN PRIVATE " +
@@ -45,18 +46,20 @@ func TestG21_NoAnswerIsCutWithinASecret(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	h := reevetest.StartWith(t, FastConfig(t))
-	DefineHTTPTool(h, "send", reeve.Unsafe, map[string]any{"method": "POST", "url": s.URL, "max_response_bytes": 1000},
+	h := reevetest.StartWith(t, kit.FastConfig(t))
+	kit.DefineHTTPTool(h, "send", reeve.Unsafe, map[string]any{"method": "POST", "url": s.URL,
+		"max_response_bytes": 1000},
 		nil)
-	DefineHTTPTool(h, "pick", reeve.Unsafe, map[string]any{"method": "POST", "url": s.URL, "max_response_bytes": 1000,
-		"result": "/id"}, nil)
-	DefineHTTPTool(h, "look", reeve.Read, map[string]any{"method": "GET", "url": s.URL, "result": "/id"},
+	kit.DefineHTTPTool(h, "pick", reeve.Unsafe, map[string]any{"method": "POST", "url": s.URL,
+		"max_response_bytes": 1000,
+		"result":             "/id"}, nil)
+	kit.DefineHTTPTool(h, "look", reeve.Read, map[string]any{"method": "GET", "url": s.URL, "result": "/id"},
 		map[string]any{"tier": "read_only"})
-	DefineHTTPTool(h, "large", reeve.Unsafe, map[string]any{"method": "POST", "url": s.URL}, nil)
+	kit.DefineHTTPTool(h, "large", reeve.Unsafe, map[string]any{"method": "POST", "url": s.URL}, nil)
 	h.Agent("a", "send", "pick", "look", "large")
 	for i, c := range cuts {
 		if i < 2 {
-			h.Want(204, nil, "PUT", fmt.Sprintf("/api/secrets/S%d", i), Object{"value": c.secret})
+			h.Want(204, nil, "PUT", fmt.Sprintf("/api/secrets/S%d", i), kit.Object{"value": c.secret})
 		}
 		quoted, err := json.Marshal(c.secret)
 		if err != nil {
@@ -66,7 +69,7 @@ func TestG21_NoAnswerIsCutWithinASecret(t *testing.T) {
 			filler := func(limit int) string { return strings.Repeat("! ", limit)[:limit-n] }
 			try := func(what, tool string) {
 				t.Helper()
-				r := h.Do("POST", "/api/agents/a/calls", Call{"tool": tool, "args": Object{}})
+				r := h.Do("POST", "/api/agents/a/calls", kit.Call{"tool": tool, "args": kit.Object{}})
 				if said := string(r.Body); strings.Contains(said, c.never) || !strings.Contains(said, "! ! !") {
 					t.Errorf("%s, %d of %q: %d %.4000s", what, n, c.secret, r.Status, said)
 				}
@@ -87,7 +90,7 @@ func TestG21_NoAnswerIsCutWithinASecret(t *testing.T) {
 			try("an error that broke off", "send")
 		}
 	}
-	for _, m := range ListThread(h, "a", "") {
+	for _, m := range kit.ListThread(h, "a", "") {
 		for _, c := range cuts {
 			if strings.Contains(m.Content+string(m.Metadata), c.never) {
 				t.Fatalf("%q is kept: %.200s", c.never, m.Content)
@@ -100,15 +103,16 @@ func TestG21_NoAnswerIsCutWithinASecret(t *testing.T) {
 func TestG21_NoOutputOfPythonIsCutWithinASecret(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20,
-		Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 1, Cache: PythonCache}})
+		Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 1, Cache: kit.PythonCache}})
 	h.Agent("calc", "execute_python")
 	for i, c := range cuts {
 		if i < 2 {
-			h.Want(204, nil, "PUT", fmt.Sprintf("/api/secrets/S%d", i), Object{"value": c.secret})
+			h.Want(204, nil, "PUT", fmt.Sprintf("/api/secrets/S%d", i), kit.Object{"value": c.secret})
 		}
 		n := len(c.secret) - 5
 		res := h.Call("calc", "execute_python",
-			Object{"code": fmt.Sprintf("print(('! ' * 512)[:1024 - %d] + %q + ' and more')\nraise ValueError(('! ' * "+
+			kit.Object{"code": fmt.Sprintf("print(('! ' * 512)[:1024 - %d] + %q + ' and more')\nraise ValueError(('! "+
+				"' * "+
 				"1000)[:2000 - %d] + %q + ' and more')", n, c.secret, n, c.secret)})
 		if strings.Contains(res.Content, c.never) || strings.Count(res.Content, "! ! !") < 3 ||
 			!strings.Contains(res.Content, `"truncated":true`) {
@@ -121,26 +125,26 @@ func TestG21_NoOutputOfPythonIsCutWithinASecret(t *testing.T) {
 // killed.
 func TestG21_NoOutputOfACommandIsCutWithinASecret(t *testing.T) {
 	t.Parallel()
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.OutputCap = 1 << 20
 	h := reevetest.StartWith(t, cfg)
 	a := h.Agent("ops", "shell_exec", "file_write")
 	h.Want(200, nil, "PATCH", "/api/agents/"+a.ID,
-		Object{"kind": "engineer", "policy": Object{"tools": Object{"shell_exec": "allow"}}})
-	if reason := ShellUnavailable(h); reason != "" {
+		kit.Object{"kind": "engineer", "policy": kit.Object{"tools": kit.Object{"shell_exec": "allow"}}})
+	if reason := kit.ShellUnavailable(h); reason != "" {
 		t.Log("no confinement here: ", reason)
 		return
 	}
 	for i, c := range cuts {
 		if i < 2 {
-			h.Want(204, nil, "PUT", fmt.Sprintf("/api/secrets/S%d", i), Object{"value": c.secret})
+			h.Want(204, nil, "PUT", fmt.Sprintf("/api/secrets/S%d", i), kit.Object{"value": c.secret})
 		}
 		n := len(c.secret) - 5
-		h.Call("ops", "file_write", Object{"path": "/shared/a.txt", "overwrite": true,
+		h.Call("ops", "file_write", kit.Object{"path": "/shared/a.txt", "overwrite": true,
 			"content": strings.Repeat("! ", 256<<9)[:256<<10-n] + c.secret + " and more"})
-		h.Call("ops", "file_write", Object{"path": "/shared/b.txt", "overwrite": true, "content": "! ! ! " +
+		h.Call("ops", "file_write", kit.Object{"path": "/shared/b.txt", "overwrite": true, "content": "! ! ! " +
 			c.secret[:n]})
-		for _, args := range []Object{{"command": "cat a.txt; cat a.txt >&2"}, {"command": "cat b.txt; sleep 1000",
+		for _, args := range []kit.Object{{"command": "cat a.txt; cat a.txt >&2"}, {"command": "cat b.txt; sleep 1000",
 			"timeout_ms": 500}} {
 			res := h.Call("ops", "shell_exec", args)
 			if strings.Contains(res.Content, c.never) || !strings.Contains(res.Content, "! ! !") {

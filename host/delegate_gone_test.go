@@ -11,20 +11,13 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
-
-// RemoveAgentBy are the ways in which an agent ends.
-var RemoveAgentBy = map[string]func(h *reevetest.Host, a reeve.Agent){
-	"destroyed": func(h *reevetest.Host, a reeve.Agent) { UpdateAgent(h, a, Object{"lifecycle": "destroyed"}) },
-	"removed": func(h *reevetest.Host, a reeve.Agent) {
-		h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID, nil)
-	},
-}
 
 // eachEnd runs a test for each way in which an agent ends, on each engine.
 func eachEnd(t *testing.T, f func(t *testing.T, engine, how string, end func(h *reevetest.Host, a reeve.Agent))) {
 	for _, engine := range []string{"sqlite", "postgres"} {
-		for how, end := range RemoveAgentBy {
+		for how, end := range kit.RemoveAgentBy {
 			t.Run(engine+", "+how, func(t *testing.T) { f(t, engine, how, end) })
 		}
 	}
@@ -34,31 +27,34 @@ func eachEnd(t *testing.T, f func(t *testing.T, engine, how string, end func(h *
 func TestO20_WhatWasProposedForOneThatIsGone(t *testing.T) {
 	t.Parallel()
 	eachEnd(t, func(t *testing.T, engine, how string, end func(*reevetest.Host, reeve.Agent)) {
-		var ran Counter
-		h, boss := RunBossAndHelper(t, engine, "propose", Tool("act", reeve.Keyed, ran.Handle))
-		stays := h.Call("helper", "act", Object{"for": "nobody"}).ProposalID
-		WaitForTurn(h, StartTurn(h, h.Talk("boss").ID, "go").ID)
-		list := ListProposals(h, "state=pending")
+		var ran kit.Counter
+		h, boss := kit.RunBossAndHelper(t, engine, "propose", kit.Tool("act", reeve.Keyed, ran.Handle))
+		stays := h.Call("helper", "act", kit.Object{"for": "nobody"}).ProposalID
+		kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
+		list := kit.ListProposals(h, "state=pending")
 		if len(list) != 2 {
 			t.Fatalf("%+v", list)
 		}
 		id := list[0].ID
 		end(h, boss)
-		if p := GetProposal(h, id); p.State != reeve.ProposalStale ||
+		if p := kit.GetProposal(h, id); p.State != reeve.ProposalStale ||
 			p.Comment != "boss, on whose behalf this runs, was "+
-				how || len(GetInbox(h).Proposals) != 1 {
+				how || len(kit.GetInbox(h).Proposals) != 1 {
 			t.Errorf("%+v", p)
 		}
 		for _, word := range []string{"accept", "reject"} {
-			if _, problem, status := DecideProposal(h, id, word, ""); status != http.StatusConflict ||
+			if _, problem, status := kit.DecideProposal(h, id, word, ""); status != http.StatusConflict ||
 				problem.Code != reeve.Stale {
 				t.Errorf("%s: %d %+v", word, status, problem)
 			}
 		}
-		again := h.Call("helper", "act", Object{}).ProposalID // which is on nobody's behalf
+		again := h.Call("helper", "act", kit.Object{}).ProposalID // which is on nobody's behalf
 		for _, p := range []string{stays, again} {
-			DecideProposal(h, p, "accept", "")
-			Eventually(t, "it to be applied", func() bool { return GetProposal(h, p).State == reeve.ProposalApplied })
+			kit.DecideProposal(h, p, "accept", "")
+			kit.Eventually(t, "it to be applied", func() bool {
+				return kit.GetProposal(h, p).
+					State == reeve.ProposalApplied
+			})
 		}
 		if ran.Count() != 2 {
 			t.Errorf("%d ran", ran.Count())
@@ -72,23 +68,23 @@ func TestO20_WhatWasAnsweredForOneThatIsGone(t *testing.T) {
 	t.Parallel()
 	eachEnd(t, func(t *testing.T, engine, _ string, end func(*reevetest.Host, reeve.Agent)) {
 		for _, policy := range []string{"ask", "propose"} {
-			var ran Counter
-			h, boss := RunBossAndHelper(t, engine, policy, Tool("act", reeve.Keyed, ran.Handle))
-			turn := StartTurn(h, h.Talk("boss").ID, "go")
+			var ran kit.Counter
+			h, boss := kit.RunBossAndHelper(t, engine, policy, kit.Tool("act", reeve.Keyed, ran.Handle))
+			turn := kit.StartTurn(h, h.Talk("boss").ID, "go")
 			op := ""
 			if policy == "ask" {
 				a := waiting(h, turn.ID)
-				h.Want(http.StatusNoContent, nil, "POST", "/api/stop", Object{"agent": "helper"})
-				Decide(h, a.ID, "approve")
+				h.Want(http.StatusNoContent, nil, "POST", "/api/stop", kit.Object{"agent": "helper"})
+				kit.Decide(h, a.ID, "approve")
 				op = a.OperationID
 			} else {
-				WaitForTurn(h, turn.ID)
-				h.Want(http.StatusNoContent, nil, "POST", "/api/stop", Object{"agent": "helper"})
-				p, _, _ := DecideProposal(h, ListProposals(h, "state=pending")[0].ID, "accept", "")
+				kit.WaitForTurn(h, turn.ID)
+				h.Want(http.StatusNoContent, nil, "POST", "/api/stop", kit.Object{"agent": "helper"})
+				p, _, _ := kit.DecideProposal(h, kit.ListProposals(h, "state=pending")[0].ID, "accept", "")
 				op = p.OperationID
 			}
 			end(h, boss)
-			h.Want(http.StatusNoContent, nil, "POST", "/api/resume", Object{"agent": "helper"})
+			h.Want(http.StatusNoContent, nil, "POST", "/api/resume", kit.Object{"agent": "helper"})
 			refused(h, op)
 			if ran.Count() != 0 {
 				t.Errorf("%s: it was done", policy)
@@ -101,15 +97,15 @@ func TestO20_WhatWasAnsweredForOneThatIsGone(t *testing.T) {
 func TestO20_RunAgainForOneThatIsGone(t *testing.T) {
 	t.Parallel()
 	eachEnd(t, func(t *testing.T, engine, _ string, end func(*reevetest.Host, reeve.Agent)) {
-		h, boss := RunBossAndHelper(t, engine, "allow",
-			Tool("act", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
+		h, boss := kit.RunBossAndHelper(t, engine, "allow",
+			kit.Tool("act", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
 				return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
 			}))
-		turn := StartTurn(h, h.Talk("boss").ID, "go")
-		WaitForTurnWhere(h, turn.ID, func(api.TurnDetail) bool { return len(GetInbox(h).Unknown) == 1 })
-		op := GetInbox(h).Unknown[0].ID
+		turn := kit.StartTurn(h, h.Talk("boss").ID, "go")
+		kit.WaitForTurnWhere(h, turn.ID, func(api.TurnDetail) bool { return len(kit.GetInbox(h).Unknown) == 1 })
+		op := kit.GetInbox(h).Unknown[0].ID
 		end(h, boss)
-		h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op+"/resolve", Object{"resolution": "retry"})
+		h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op+"/resolve", kit.Object{"resolution": "retry"})
 		refused(h, op)
 	})
 }
@@ -121,15 +117,15 @@ func TestO20_WhoBeganItIsLost(t *testing.T) {
 	for _, ancestors := range []string{"", "null", "[]",
 		`[{"run_id":"run_other","agent_id":"agt_other","tools":null}]`} {
 		t.Run("ancestors "+ancestors, func(t *testing.T) {
-			var ran Counter
-			act := Tool("act", reeve.Keyed, ran.Handle)
-			cfg := DelegationConfig(t, "sqlite")
+			var ran kit.Counter
+			act := kit.Tool("act", reeve.Keyed, ran.Handle)
+			cfg := kit.DelegationConfig(t, "sqlite")
 			cfg.Dir = t.TempDir()
 			h := reevetest.Run(t, cfg, act)
-			boss := NewPersona(h, "boss", nil, "delegate", "act")
-			NewPersona(h, "helper", Object{"policy": Object{"tools": Object{"act": "ask"}}}, "act")
-			a := waiting(h, StartTurn(h, h.Talk("boss").ID, "go").ID)
-			UpdateAgent(h, boss, Object{"policy": Object{"tools": Object{"act": "deny"}}})
+			boss := kit.NewPersona(h, "boss", nil, "delegate", "act")
+			kit.NewPersona(h, "helper", kit.Object{"policy": kit.Object{"tools": kit.Object{"act": "ask"}}}, "act")
+			a := waiting(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
+			kit.UpdateAgent(h, boss, kit.Object{"policy": kit.Object{"tools": kit.Object{"act": "deny"}}})
 			h.Stop()
 			db, err := sql.Open("sqlite", "file:"+filepath.Join(cfg.Dir, "reeve.db"))
 			if err != nil {
@@ -143,12 +139,12 @@ func TestO20_WhoBeganItIsLost(t *testing.T) {
 				t.Fatal(err)
 			}
 			h = reevetest.Run(t, cfg, act)
-			Decide(h, a.ID, "approve")
+			kit.Decide(h, a.ID, "approve")
 			h.Settle(t.Context())
-			if op := GetOperation(h, a.OperationID); op.State != reeve.Prepared || ran.Count() != 0 {
+			if op := kit.GetOperation(h, a.OperationID); op.State != reeve.Prepared || ran.Count() != 0 {
 				t.Errorf("%d ran, %+v", ran.Count(), op)
 			}
-			if rows := GetHealth(h, "rows"); rows.OK ||
+			if rows := kit.GetHealth(h, "rows"); rows.OK ||
 				!strings.Contains(rows.Detail, "in table runs cannot be read: ancestors") {
 				t.Errorf("the doctor says %+v", rows)
 			}
@@ -160,8 +156,8 @@ func TestO20_WhoBeganItIsLost(t *testing.T) {
 func refused(h *reevetest.Host, id string) {
 	h.T.Helper()
 	var op reeve.Operation
-	Eventually(h.T, "the operation to be refused",
-		func() bool { op = GetOperation(h, id); return op.State != reeve.Prepared })
+	kit.Eventually(h.T, "the operation to be refused",
+		func() bool { op = kit.GetOperation(h, id); return op.State != reeve.Prepared })
 	if op.State != reeve.DeniedOp || op.Code != reeve.Denied || op.ResultID == "" ||
 		!strings.Contains(op.Message, "behalf") && !strings.Contains(op.Message, "run has ended") {
 		h.T.Errorf("%+v", op)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"reeve/test/kit"
 )
 
 // TestO20_NoNetworkItsParentLacks: what the settings of a tool grant to one agent it does not have on behalf of another
@@ -11,29 +13,29 @@ import (
 func TestO20_NoNetworkItsParentLacks(t *testing.T) {
 	t.Parallel()
 	const look = `{name: shell_exec, args: {command: "readlink /proc/self/ns/net"}}`
-	h, _ := RunWithRecordingModel(t, `- {when: {tool: delegate}, text: "asked"}
+	h, _ := kit.RunWithRecordingModel(t, `- {when: {tool: delegate}, text: "asked"}
 - {when: {tool: shell_exec}, text: "looked"}
 - {when: {system: I am poor}, calls: [{name: delegate, args: {agent: rich, input: "look"}}]}
 - {when: {system: I am granted}, calls: [{name: delegate, args: {agent: rich, input: "look"}}]}
 - {when: {system: I am rich}, calls: [`+look+`]}
 `)
-	free := Object{"kind": "engineer", "policy": Object{"tools": Object{"shell_exec": "allow"}}}
-	NewPersona(h, "rich", free, "shell_exec", Object{"network": true})
-	NewPersona(h, "poor", free, "delegate", "shell_exec")
-	NewPersona(h, "granted", free, "delegate", "shell_exec", Object{"network": true})
+	free := kit.Object{"kind": "engineer", "policy": kit.Object{"tools": kit.Object{"shell_exec": "allow"}}}
+	kit.NewPersona(h, "rich", free, "shell_exec", kit.Object{"network": true})
+	kit.NewPersona(h, "poor", free, "delegate", "shell_exec")
+	kit.NewPersona(h, "granted", free, "delegate", "shell_exec", kit.Object{"network": true})
 	here, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {
 		t.Fatal(err)
 	}
 	network := func(agent string) string {
 		t.Helper()
-		turn := StartTurn(h, h.Talk(agent).ID, "go")
-		WaitForTurn(h, turn.ID)
-		child := ListChildren(h, turn.ID)
+		turn := kit.StartTurn(h, h.Talk(agent).ID, "go")
+		kit.WaitForTurn(h, turn.ID)
+		child := kit.ListChildren(h, turn.ID)
 		if len(child) != 1 {
 			t.Fatalf("%s led to %+v", agent, child)
 		}
-		_, said := ListResults(h, child[0].ID, "shell_exec")
+		_, said := kit.ListResults(h, child[0].ID, "shell_exec")
 		if len(said) != 1 {
 			t.Fatalf("%s: %q", agent, said)
 		}

@@ -2,64 +2,40 @@ package host_test
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 
 	"reeve"
 	"reeve/api"
-	"reeve/host"
-	"reeve/internal/store/storetest"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // bossAndHelper is a boss that has a helper do what the helper's policy asks a person about, or proposes.
-func bossAndHelper(t *testing.T, policy string) (h *reevetest.Host, boss reeve.Agent, ran *Counter) {
-	ran = &Counter{}
-	h, boss = RunBossAndHelper(t, "sqlite", policy, Tool("act", reeve.Keyed, ran.Handle))
+func bossAndHelper(t *testing.T, policy string) (h *reevetest.Host, boss reeve.Agent, ran *kit.Counter) {
+	ran = &kit.Counter{}
+	h, boss = kit.RunBossAndHelper(t, "sqlite", policy, kit.Tool("act", reeve.Keyed, ran.Handle))
 	return h, boss, ran
-}
-
-// RunBossAndHelper is bossAndHelper on an engine, with what it is that the helper does.
-func RunBossAndHelper(t *testing.T, engine, policy string, act reeve.Tool) (h *reevetest.Host, boss reeve.Agent) {
-	h = reevetest.Run(t, DelegationConfig(t, engine), act)
-	boss = NewPersona(h, "boss", nil, "delegate", "act")
-	NewPersona(h, "helper", Object{"policy": Object{"tools": Object{"act": policy}}}, "act")
-	return h, boss
-}
-
-// DelegationConfig is a config of a model whose boss has a helper act.
-func DelegationConfig(t *testing.T, engine string) host.Config {
-	cfg := FastConfig(t)
-	if engine == "postgres" {
-		cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
-	}
-	cfg.Models.Default, cfg.Models.Script = "rehearsal", WriteScript(t, `- {when: {tool: delegate}, text: "Back."}
-- {when: {system: I am boss}, calls: [{name: delegate, args: {agent: helper, input: go}}]}
-- {when: {system: I am helper, tool: act}, text: "Done."}
-- {when: {system: I am helper, said: go}, calls: [{name: act, args: {}}]}
-`)
-	return cfg
 }
 
 // TestO20_TheParentAsItIsWhenAPersonAnswers: a person's word comes late. What was asked for on behalf of an agent that
 // may not, or is not to act, by then is not done.
 func TestO20_TheParentAsItIsWhenAPersonAnswers(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]Object{
-		"dormant": {"lifecycle": "dormant"}, "denied": {"policy": Object{"tools": Object{"act": "deny"}}},
-		"its tier denied": {"policy": Object{"tiers": Object{"side_effecting": "deny", "privileged": "deny"}}},
+	for name, change := range map[string]kit.Object{
+		"dormant": {"lifecycle": "dormant"}, "denied": {"policy": kit.Object{"tools": kit.Object{"act": "deny"}}},
+		"its tier denied": {"policy": kit.Object{"tiers": kit.Object{"side_effecting": "deny", "privileged": "deny"}}},
 	} {
 		t.Run("proposed, "+name, func(t *testing.T) {
 			h, boss, ran := bossAndHelper(t, "propose")
-			WaitForTurn(h, StartTurn(h, h.Talk("boss").ID, "go").ID)
+			kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
 			var box api.Inbox
 			if h.Want(http.StatusOK, &box, "GET", "/api/inbox", nil); len(box.Proposals) != 1 {
 				t.Fatalf("%+v", box)
 			}
-			UpdateAgent(h, boss, change)
-			h.Want(http.StatusOK, nil, "POST", "/api/proposals/"+box.Proposals[0].ID+"/accept", Object{})
-			Eventually(t, "the proposal to end", func() bool {
-				return GetProposal(h, box.Proposals[0].ID).
+			kit.UpdateAgent(h, boss, change)
+			h.Want(http.StatusOK, nil, "POST", "/api/proposals/"+box.Proposals[0].ID+"/accept", kit.Object{})
+			kit.Eventually(t, "the proposal to end", func() bool {
+				return kit.GetProposal(h, box.Proposals[0].ID).
 					State == reeve.ProposalDenied
 			})
 			if ran.Count() != 0 {
@@ -69,12 +45,12 @@ func TestO20_TheParentAsItIsWhenAPersonAnswers(t *testing.T) {
 	}
 	t.Run("asked, dormant", func(t *testing.T) {
 		h, boss, ran := bossAndHelper(t, "ask")
-		turn := StartTurn(h, h.Talk("boss").ID, "go")
+		turn := kit.StartTurn(h, h.Talk("boss").ID, "go")
 		asked := waiting(h, turn.ID)
-		UpdateAgent(h, boss, Object{"lifecycle": "dormant"})
-		Decide(h, asked.ID, "approve")
-		Eventually(t, "the call to be refused", func() bool {
-			return GetOperation(h, asked.OperationID).
+		kit.UpdateAgent(h, boss, kit.Object{"lifecycle": "dormant"})
+		kit.Decide(h, asked.ID, "approve")
+		kit.Eventually(t, "the call to be refused", func() bool {
+			return kit.GetOperation(h, asked.OperationID).
 				State == reeve.DeniedOp
 		})
 		if ran.Count() != 0 {
@@ -86,8 +62,8 @@ func TestO20_TheParentAsItIsWhenAPersonAnswers(t *testing.T) {
 // waiting waits until a call that a turn led to is parked, and gives its approval.
 func waiting(h *reevetest.Host, turn string) (a reeve.Approval) {
 	h.T.Helper()
-	WaitForTurnWhere(h, turn, func(api.TurnDetail) bool {
-		list := GetInbox(h).Approvals
+	kit.WaitForTurnWhere(h, turn, func(api.TurnDetail) bool {
+		list := kit.GetInbox(h).Approvals
 		if len(list) == 1 {
 			a = list[0]
 		}
@@ -100,21 +76,21 @@ func waiting(h *reevetest.Host, turn string) (a reeve.Approval) {
 // asked what they were to do.
 func TestO20_NobodyIsAskedForAChildThatDied(t *testing.T) {
 	t.Parallel()
-	for name, end := range RemoveAgentBy {
+	for name, end := range kit.RemoveAgentBy {
 		t.Run(name, func(t *testing.T) {
 			h, boss, ran := bossAndHelper(t, "ask")
-			asked := waiting(h, StartTurn(h, h.Talk("boss").ID, "go").ID)
-			stays := h.Call("helper", "act", Object{}) // which nobody called it for
+			asked := waiting(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
+			stays := h.Call("helper", "act", kit.Object{}) // which nobody called it for
 			end(h, boss)
 			var was reeve.Approval
 			h.Want(http.StatusOK, &was, "GET", "/api/approvals/"+asked.ID, nil)
-			if list := GetInbox(h).Approvals; len(list) != 1 || list[0].ID != stays.ApprovalID ||
-				was.State != reeve.Lapsed || was.Comment == "" || GetOperation(h, asked.OperationID).
+			if list := kit.GetInbox(h).Approvals; len(list) != 1 || list[0].ID != stays.ApprovalID ||
+				was.State != reeve.Lapsed || was.Comment == "" || kit.GetOperation(h, asked.OperationID).
 				State != reeve.DeniedOp {
 				t.Errorf("the inbox has %+v; it was %+v", list, was)
 			}
-			Decide(h, stays.ApprovalID, "approve")
-			Eventually(t, "the other to be done", func() bool { return ran.Count() == 1 })
+			kit.Decide(h, stays.ApprovalID, "approve")
+			kit.Eventually(t, "the other to be done", func() bool { return ran.Count() == 1 })
 		})
 	}
 }

@@ -16,80 +16,19 @@ import (
 	"reeve/internal/store/storetest"
 	"reeve/model"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
-
-// NewPersona makes an agent with instructions and tools. A tool may be followed by its settings.
-func NewPersona(h *reevetest.Host, name string, also Object, tools ...any) reeve.Agent {
-	h.T.Helper()
-	body := Object{"name": name, "config": Object{"instructions": "I am " + name + "."}}
-	for k, v := range also {
-		body[k] = v
-	}
-	var a reeve.Agent
-	h.Want(http.StatusCreated, &a, "POST", "/api/agents", body)
-	for i, tool := range tools {
-		id, ok := tool.(string)
-		if !ok {
-			continue
-		}
-		attached := Object{"tool_id": id}
-		if i+1 < len(tools) {
-			if config, ok := tools[i+1].(Object); ok {
-				attached["config"] = config
-			}
-		}
-		h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/tools", attached)
-	}
-	return a
-}
-
-// ListChildren lists the runs that a run's calls began, oldest first.
-func ListChildren(h *reevetest.Host, parent string) (list []reeve.Run) {
-	h.T.Helper()
-	var page struct {
-		Runs []reeve.Run `json:"runs"`
-	}
-	h.Want(http.StatusOK, &page, "GET", "/api/runs?limit=200", nil)
-	for _, r := range page.Runs {
-		if r.ParentID == parent {
-			list = append([]reeve.Run{r}, list...)
-		}
-	}
-	return list
-}
-
-// ListResults gives what the calls of a tool came to in a turn.
-func ListResults(h *reevetest.Host, turn, tool string) (list []reeve.ResultInfo, said []string) {
-	h.T.Helper()
-	calls := map[string]bool{}
-	for _, m := range GetTurn(h, turn).Messages {
-		switch m.Kind {
-		case reeve.Action:
-			calls[m.ID] = ActionInfo(h.T, m).Tool == tool
-		case reeve.ToolResult:
-			var info reeve.ResultInfo
-			if err := json.Unmarshal(m.Metadata, &info); err != nil {
-				h.T.Fatal(err)
-			}
-			if calls[m.ActionID] {
-				list, said = append(list, info), append(said, m.Content)
-			}
-		default:
-		}
-	}
-	return list, said
-}
 
 // TestW17_Delegate hands a task to another agent and looks at everything that comes of it.
 func TestW17_Delegate(t *testing.T) {
 	t.Parallel()
-	h := RunScriptedIn(t, t.TempDir(), `- {when: {system: I am boss, said: go}, text: "I ask the writer.", calls: [{name: delegate, args: {agent: writer, input: "write a line about rain"}}]}
+	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {system: I am boss, said: go}, text: "I ask the writer.", calls: [{name: delegate, args: {agent: writer, input: "write a line about rain"}}]}
 - {when: {system: I am boss, tool: delegate}, text: "The writer says: it pours."}
 - {when: {system: I am writer, said: secret}, text: "I know what nobody told me."}
 - {when: {system: I am writer, said: rain}, text: "It pours."}
 `)
-	NewPersona(h, "boss", nil, "delegate")
-	writer := NewPersona(h, "writer", nil)
+	kit.NewPersona(h, "boss", nil, "delegate")
+	writer := kit.NewPersona(h, "writer", nil)
 	c := h.Talk("boss")
 	s := h.Connect(c.ID, -1)
 	s.Say("go, and the secret is 42")
@@ -97,15 +36,15 @@ func TestW17_Delegate(t *testing.T) {
 	if end.State != reeve.RunCompleted {
 		t.Fatalf("%+v", end)
 	}
-	if got := FrameTypes(s.Seen); got != "turn_started token message_complete tool_started tool_result token "+
+	if got := kit.FrameTypes(s.Seen); got != "turn_started token message_complete tool_started tool_result token "+
 		"message_complete turn_complete" {
 		t.Errorf("frames: %s", got)
 	}
-	infos, said := ListResults(h, end.TurnID, "delegate")
+	infos, said := kit.ListResults(h, end.TurnID, "delegate")
 	if len(said) != 1 || said[0] != "It pours." || infos[0].Status != "success" {
 		t.Fatalf("%q %+v", said, infos)
 	}
-	list := ListChildren(h, end.TurnID)
+	list := kit.ListChildren(h, end.TurnID)
 	if len(list) != 1 {
 		t.Fatalf("%d children", len(list))
 	}
@@ -122,7 +61,7 @@ func TestW17_Delegate(t *testing.T) {
 	if talk.Origin != "delegate" || talk.AgentID != writer.ID || talk.Turns != 1 {
 		t.Errorf("%+v", talk)
 	}
-	d := GetTurn(h, end.TurnID)
+	d := kit.GetTurn(h, end.TurnID)
 	if d.Output != "The writer says: it pours." || d.Moves != 2 {
 		t.Errorf("%+v", d.Turn)
 	}
@@ -135,7 +74,7 @@ func TestW17_Delegate(t *testing.T) {
 // TestW17_FailuresAreTyped has a delegation fail in every way there is. Each time the caller is told why, and goes on.
 func TestW17_FailuresAreTyped(t *testing.T) {
 	t.Parallel()
-	h := RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "I go on."}
+	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "I go on."}
 - {when: {system: I am boss, said: ask nobody}, calls: [{name: delegate, args: {agent: nobody, input: hello}}]}
 - {when: {system: I am boss, said: ask stranger}, calls: [{name: delegate, args: {agent: stranger, input: hello}}]}
 - {when: {system: I am boss, said: ask failing}, calls: [{name: delegate, args: {agent: failing, input: hello}}]}
@@ -149,40 +88,40 @@ func TestW17_FailuresAreTyped(t *testing.T) {
 - {when: {system: I am failing}, fail: {status: 400, message: broken}}
 `)
 	for _, name := range []string{"stranger", "failing", "slow", "nobody"} {
-		NewPersona(h, name, nil)
+		kit.NewPersona(h, name, nil)
 	}
-	NewPersona(h, "again", nil, "delegate")
-	poor := NewPersona(h, "poor", nil)
-	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:"+poor.ID, Object{"limit": Object{"tokens": 1}})
-	NewPersona(h, "asleep", nil)
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/asleep", Object{"lifecycle": "dormant"})
-	NewPersona(h, "boss", nil, "delegate",
-		Object{"agents": []string{"nobody", "failing", "poor", "slow", "again", "asleep"}, "timeout_s": 1})
+	kit.NewPersona(h, "again", nil, "delegate")
+	poor := kit.NewPersona(h, "poor", nil)
+	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:"+poor.ID, kit.Object{"limit": kit.Object{"tokens": 1}})
+	kit.NewPersona(h, "asleep", nil)
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/asleep", kit.Object{"lifecycle": "dormant"})
+	kit.NewPersona(h, "boss", nil, "delegate",
+		kit.Object{"agents": []string{"nobody", "failing", "poor", "slow", "again", "asleep"}, "timeout_s": 1})
 	h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/nobody", nil)
 	c := h.Talk("boss")
 	for said, want := range map[string]reeve.Code{"nobody": reeve.NotFound, "stranger": reeve.Denied,
 		"failing": reeve.ModelFailed, "poor": reeve.BudgetExceeded, "slow": reeve.Timeout,
 		"asleep": reeve.Conflict, "empty": reeve.Validation} {
-		turn := WaitForTurn(h, StartTurn(h, c.ID, "ask "+said).ID)
-		infos, _ := ListResults(h, turn.ID, "delegate")
+		turn := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "ask "+said).ID)
+		infos, _ := kit.ListResults(h, turn.ID, "delegate")
 		if len(infos) != 1 || infos[0].Status != "error" || infos[0].Code != want {
 			t.Errorf("%s: %+v, want %s", said, infos, want)
 		}
 		if turn.State != reeve.RunCompleted || turn.Output != "I go on." {
 			t.Errorf("%s: the caller is %s: %q", said, turn.State, turn.Output)
 		}
-		for _, child := range ListChildren(h, turn.ID) {
+		for _, child := range kit.ListChildren(h, turn.ID) {
 			if !child.State.Final() {
 				t.Errorf("%s: its child is %s", said, child.State)
 			}
 		}
 	}
-	turn := WaitForTurn(h, StartTurn(h, c.ID, "ask again").ID) // which asks back
-	if _, said := ListResults(h, turn.ID, "delegate"); len(said) != 1 || said[0] != "I go on." {
+	turn := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "ask again").ID) // which asks back
+	if _, said := kit.ListResults(h, turn.ID, "delegate"); len(said) != 1 || said[0] != "I go on." {
 		t.Errorf("asked in a circle: %q", said)
 	}
-	back := ListChildren(h, turn.ID)
-	infos, said := ListResults(h, back[0].ID, "delegate")
+	back := kit.ListChildren(h, turn.ID)
+	infos, said := kit.ListResults(h, back[0].ID, "delegate")
 	if len(infos) != 1 || infos[0].Code != reeve.Denied || !strings.Contains(said[0], "boss → again → boss") {
 		t.Errorf("the circle: %+v %q", infos, said)
 	}
@@ -192,22 +131,22 @@ func TestW17_FailuresAreTyped(t *testing.T) {
 // whatever the child's own settings are; and the model is not even offered what it could not call.
 func TestO20_NoToolItsParentLacks(t *testing.T) {
 	t.Parallel()
-	var both, own Counter
-	shared, mine := Tool("shared", reeve.Keyed, both.Handle), Tool("mine", reeve.Keyed, own.Handle)
-	h := RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
+	var both, own kit.Counter
+	shared, mine := kit.Tool("shared", reeve.Keyed, both.Handle), kit.Tool("mine", reeve.Keyed, own.Handle)
+	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: helper, input: go}}]}
 - {when: {system: I am helper, offers: mine}, text: "I was offered what my caller lacks."}
 - {when: {system: I am helper, tool: mine}, text: "Done."}
 - {when: {system: I am helper, said: go}, calls: [{name: shared, args: {}}, {name: mine, args: {}}]}
 `, shared, mine)
-	NewPersona(h, "boss", nil, "delegate", "shared")
-	NewPersona(h, "helper", nil, "shared", "mine")
-	turn := WaitForTurn(h, StartTurn(h, h.Talk("boss").ID, "go").ID)
-	child := ListChildren(h, turn.ID)[0]
+	kit.NewPersona(h, "boss", nil, "delegate", "shared")
+	kit.NewPersona(h, "helper", nil, "shared", "mine")
+	turn := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
+	child := kit.ListChildren(h, turn.ID)[0]
 	if child.Output != "Done." {
 		t.Errorf("%+v", child)
 	}
-	if infos, _ := ListResults(h, child.ID, "mine"); len(infos) != 1 || infos[0].Code != reeve.NotFound ||
+	if infos, _ := kit.ListResults(h, child.ID, "mine"); len(infos) != 1 || infos[0].Code != reeve.NotFound ||
 		infos[0].Step.Name != "attachment" {
 		t.Errorf("the tool that the parent lacks: %+v", infos)
 	}
@@ -215,7 +154,7 @@ func TestO20_NoToolItsParentLacks(t *testing.T) {
 		t.Errorf("shared ran %d times, mine %d times", both.Count(), own.Count())
 	}
 	// By itself, the helper has both.
-	h.Call("helper", "mine", Object{})
+	h.Call("helper", "mine", kit.Object{})
 	if own.Count() != 1 {
 		t.Error("the helper lost its own tool")
 	}
@@ -225,49 +164,51 @@ func TestO20_NoToolItsParentLacks(t *testing.T) {
 // its settings, its child must ask for, may not touch, and cannot do either.
 func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 	t.Parallel()
-	var asked, touched, checked Counter
-	ask, touch, narrow := Tool("ask", reeve.Keyed, asked.Handle), Tool("touch", reeve.Keyed, touched.Handle),
-		Tool("narrow", reeve.Keyed, checked.Handle)
+	var asked, touched, checked kit.Counter
+	ask, touch, narrow := kit.Tool("ask", reeve.Keyed, asked.Handle), kit.Tool("touch", reeve.Keyed, touched.Handle),
+		kit.Tool("narrow", reeve.Keyed, checked.Handle)
 	var other atomic.Value // a category
 	touch.Categories = func(context.Context, *reeve.Invocation) ([]string, error) {
 		return []string{other.Load().(string)}, nil
 	}
-	narrow.ConfigSchema = json.RawMessage(AnyObject)
+	narrow.ConfigSchema = json.RawMessage(kit.AnyObject)
 	narrow.Check = func(_ context.Context, inv *reeve.Invocation) error {
 		if !strings.Contains(string(inv.Config), "wide") {
 			return reeve.Errorf(reeve.Denied, "only where the settings say wide")
 		}
 		return nil
 	}
-	capable := Tool("capable", reeve.Keyed, checked.Handle)
+	capable := kit.Tool("capable", reeve.Keyed, checked.Handle)
 	capable.Capability = "shell"
-	h := RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
+	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: helper, input: go}}]}
 - {when: {system: I am helper, tool: ask}, text: "Done."}
 - {when: {system: I am helper, said: go}, calls: [{name: touch, args: {}}, {name: narrow, args: {}}, {name: capable, args: {}}, {name: ask, args: {}}]}
 `, ask, touch, narrow, capable)
-	NewCategory(h, "a")
-	other.Store(NewCategory(h, "b"))
-	NewPersona(h, "boss", Object{"categories": []string{"a"}, "policy": Object{"tools": Object{"ask": "ask"}}},
+	kit.NewCategory(h, "a")
+	other.Store(kit.NewCategory(h, "b"))
+	kit.NewPersona(h, "boss", kit.Object{"categories": []string{"a"},
+		"policy": kit.Object{"tools": kit.Object{"ask": "ask"}}},
 		"delegate",
 		"ask", "touch", "narrow", "capable")
-	NewPersona(h, "helper", Object{"kind": "engineer", "categories": []string{"a", "b"}}, "ask", "touch", "narrow",
-		Object{"mode": "wide"}, "capable")
+	kit.NewPersona(h, "helper", kit.Object{"kind": "engineer", "categories": []string{"a", "b"}}, "ask", "touch",
+		"narrow",
+		kit.Object{"mode": "wide"}, "capable")
 	for _, id := range []string{"touch", "narrow", "capable"} { // by itself it can
-		h.Call("helper", id, Object{})
+		h.Call("helper", id, kit.Object{})
 	}
 	c := h.Talk("boss")
-	turn := StartTurn(h, c.ID, "go")
+	turn := kit.StartTurn(h, c.ID, "go")
 	var child reeve.Run
-	WaitForTurnWhere(h, turn.ID, func(api.TurnDetail) bool {
-		list := ListChildren(h, turn.ID)
+	kit.WaitForTurnWhere(h, turn.ID, func(api.TurnDetail) bool {
+		list := kit.ListChildren(h, turn.ID)
 		if len(list) == 1 {
 			child = list[0]
 		}
 		return child.State == reeve.RunParked
 	})
 	for id, step := range map[string]string{"touch": "scope", "narrow": "security", "capable": "capability"} {
-		if infos, _ := ListResults(h, child.ID, id); len(infos) != 1 || infos[0].Status != "error" ||
+		if infos, _ := kit.ListResults(h, child.ID, id); len(infos) != 1 || infos[0].Status != "error" ||
 			infos[0].Step.Name != step {
 			t.Errorf("%s: %+v", id, infos)
 		}
@@ -283,13 +224,13 @@ func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 		t.Fatalf("%+v", inbox)
 	}
 	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox.Approvals[0].ID+"/decision",
-		Object{"decision": "approve"})
+		kit.Object{"decision": "approve"})
 	forwarded := h.Connect(c.ID, 0) // whoever began it all is told that somebody waits
 	if f := forwarded.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameApproval }); f.TurnID != turn.ID ||
 		f.AgentID != child.AgentID || f.ApprovalID != inbox.Approvals[0].ID {
 		t.Errorf("%+v", f)
 	}
-	if d := WaitForTurn(h, turn.ID); d.Output != "Back." || asked.Count() != 1 {
+	if d := kit.WaitForTurn(h, turn.ID); d.Output != "Back." || asked.Count() != 1 {
 		t.Errorf("%+v, asked %d", d.Turn, asked.Count())
 	}
 }
@@ -303,17 +244,17 @@ func TestO20_DepthIsLimited(t *testing.T) {
 		script += fmt.Sprintf("- {when: {system: I am a%d}, calls: [{name: delegate, args: {agent: a%d, input: on}}]}\n", i, i+1)
 	}
 	cfg := host.Config{Dir: t.TempDir(), DelegationDepth: 2}
-	cfg.Models.Default, cfg.Models.Script = "rehearsal", WriteScript(t, script)
+	cfg.Models.Default, cfg.Models.Script = "rehearsal", kit.WriteScript(t, script)
 	h := reevetest.Run(t, cfg)
 	for i := range 5 {
-		NewPersona(h, fmt.Sprint("a", i), nil, "delegate")
+		kit.NewPersona(h, fmt.Sprint("a", i), nil, "delegate")
 	}
-	turn := WaitForTurn(h, StartTurn(h, h.Talk("a0").ID, "go").ID)
+	turn := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("a0").ID, "go").ID)
 	depth := 0
 	for id := turn.ID; ; depth++ {
-		list := ListChildren(h, id)
+		list := kit.ListChildren(h, id)
 		if len(list) == 0 {
-			if infos, said := ListResults(h, id, "delegate"); len(infos) != 1 || infos[0].Code != reeve.Denied ||
+			if infos, said := kit.ListResults(h, id, "delegate"); len(infos) != 1 || infos[0].Code != reeve.Denied ||
 				!strings.Contains(said[0], "2 deep") {
 				t.Errorf("%+v %q", infos, said)
 			}
@@ -330,19 +271,19 @@ func TestO20_DepthIsLimited(t *testing.T) {
 // within a second, and the parent's history has its result.
 func TestO20_DiesWithItsParent(t *testing.T) {
 	t.Parallel()
-	h := RunScriptedIn(t, t.TempDir(), `- {when: {system: I am boss}, calls: [{name: delegate, args: {agent: middle, input: go}}, {name: delegate, args: {agent: slow, input: go}}]}
+	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {system: I am boss}, calls: [{name: delegate, args: {agent: middle, input: go}}, {name: delegate, args: {agent: slow, input: go}}]}
 - {when: {system: I am middle}, calls: [{name: delegate, args: {agent: slow, input: go}}]}
 - {when: {system: I am slow}, text: "`+strings.Repeat("word ", 500)+`", pace: 50ms}
 `)
-	NewPersona(h, "boss", nil, "delegate")
-	NewPersona(h, "middle", nil, "delegate")
-	NewPersona(h, "slow", nil)
-	turn := StartTurn(h, h.Talk("boss").ID, "go")
+	kit.NewPersona(h, "boss", nil, "delegate")
+	kit.NewPersona(h, "middle", nil, "delegate")
+	kit.NewPersona(h, "slow", nil)
+	turn := kit.StartTurn(h, h.Talk("boss").ID, "go")
 	var tree []reeve.Run
 	// both slow ones have begun: calls that follow each other go on together
-	WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool {
-		if tree = ListChildren(h, turn.ID); len(tree) == 2 && d.State == reeve.RunParked {
-			tree = append(tree, ListChildren(h, tree[0].ID)...)
+	kit.WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool {
+		if tree = kit.ListChildren(h, turn.ID); len(tree) == 2 && d.State == reeve.RunParked {
+			tree = append(tree, kit.ListChildren(h, tree[0].ID)...)
 		}
 		return len(tree) == 3
 	})
@@ -351,9 +292,9 @@ func TestO20_DiesWithItsParent(t *testing.T) {
 		s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 	}
 	began := time.Now()
-	h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", Object{})
+	h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", kit.Object{})
 	for i, s := range streams {
-		if end := s.Done(1); end.State != reeve.RunCancelled || time.Since(began) > StopTimeout {
+		if end := s.Done(1); end.State != reeve.RunCancelled || time.Since(began) > kit.StopTimeout {
 			t.Errorf("stream %d: %+v after %s", i, end, time.Since(began))
 		}
 	}
@@ -364,7 +305,7 @@ func TestO20_DiesWithItsParent(t *testing.T) {
 		}
 	}
 	for _, id := range []string{turn.ID, tree[0].ID} {
-		infos, _ := ListResults(h, id, "delegate")
+		infos, _ := kit.ListResults(h, id, "delegate")
 		for _, info := range infos {
 			if info.Code != reeve.Canceled {
 				t.Errorf("%+v", info)
@@ -380,14 +321,14 @@ func TestO20_DiesWithItsParent(t *testing.T) {
 // left gets nothing.
 func TestO20_SpendsItsParentsBudget(t *testing.T) {
 	t.Parallel()
-	h := RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate, system: I am boss}, text: "Back."}
+	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate, system: I am boss}, text: "Back."}
 - {when: {system: I am boss, said: greedy}, calls: [{name: delegate, args: {agent: greedy, input: go}}]}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: helper, input: go}}]}
 - {when: {system: I am helper}, text: "Done.", usage: {input: 700, output: 300}}
 `)
-	boss := NewPersona(h, "boss", nil, "delegate")
-	NewPersona(h, "helper", nil)
-	NewPersona(h, "greedy", Object{"config": Object{"max_tokens": 50000}})
+	boss := kit.NewPersona(h, "boss", nil, "delegate")
+	kit.NewPersona(h, "helper", nil)
+	kit.NewPersona(h, "greedy", kit.Object{"config": kit.Object{"max_tokens": 50000}})
 	budget := func() (b reeve.Budget) {
 		var list struct {
 			Budgets []reeve.Budget `json:"budgets"`
@@ -401,18 +342,18 @@ func TestO20_SpendsItsParentsBudget(t *testing.T) {
 		t.Fatalf("%+v", list)
 		return b
 	}
-	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:"+boss.ID, Object{"limit": Object{"tokens": 20000}})
+	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:"+boss.ID, kit.Object{"limit": kit.Object{"tokens": 20000}})
 	c := h.Talk("boss")
-	turn := WaitForTurn(h, StartTurn(h, c.ID, "go").ID)
+	turn := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "go").ID)
 	if b := budget(); b.Used.Tokens < 1000 || b.Used.Tokens != turn.Spent.Tokens || !b.Reserved.IsZero() {
 		t.Errorf("%+v, the turn spent %+v", b, turn.Spent)
 	}
-	turn = WaitForTurn(h, StartTurn(h, c.ID, "ask the greedy one").ID) // who may use more than its caller has
-	child := ListChildren(h, turn.ID)
+	turn = kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "ask the greedy one").ID) // who may use more than its caller has
+	child := kit.ListChildren(h, turn.ID)
 	if len(child) != 1 || child[0].Code != reeve.BudgetExceeded {
 		t.Fatalf("%+v", child)
 	}
-	if infos, _ := ListResults(h, turn.ID, "delegate"); len(infos) != 1 || infos[0].Code != reeve.BudgetExceeded {
+	if infos, _ := kit.ListResults(h, turn.ID, "delegate"); len(infos) != 1 || infos[0].Code != reeve.BudgetExceeded {
 		t.Errorf("%+v", infos)
 	}
 }
@@ -420,15 +361,15 @@ func TestO20_SpendsItsParentsBudget(t *testing.T) {
 // TestO20_NoRightToDelegate: without the tool nobody can.
 func TestO20_NoRightToDelegate(t *testing.T) {
 	t.Parallel()
-	h := RunScriptedIn(t, t.TempDir(), `- {when: {offers: delegate}, text: "I was offered it."}
+	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {offers: delegate}, text: "I was offered it."}
 - {when: {tool: delegate}, text: "I could not."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: helper, input: go}}]}
 `)
-	NewPersona(h, "boss", nil)
-	NewPersona(h, "helper", nil)
-	turn := WaitForTurn(h, StartTurn(h, h.Talk("boss").ID, "go").ID)
-	if infos, _ := ListResults(h, turn.ID, "delegate"); turn.Output != "I could not." || len(infos) != 1 ||
-		infos[0].Code != reeve.NotFound || len(ListChildren(h, turn.ID)) != 0 {
+	kit.NewPersona(h, "boss", nil)
+	kit.NewPersona(h, "helper", nil)
+	turn := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
+	if infos, _ := kit.ListResults(h, turn.ID, "delegate"); turn.Output != "I could not." || len(infos) != 1 ||
+		infos[0].Code != reeve.NotFound || len(kit.ListChildren(h, turn.ID)) != 0 {
 		t.Errorf("%+v %+v", turn.Turn, infos)
 	}
 }
@@ -436,22 +377,22 @@ func TestO20_NoRightToDelegate(t *testing.T) {
 // TestO20_ItsMediaReachTheUser: what a child, or its child, sends comes to the conversation that it all began in.
 func TestO20_ItsMediaReachTheUser(t *testing.T) {
 	t.Parallel()
-	h := RunMediaAgent(t, `- {when: {tool: delegate}, text: "Here you are."}
+	h := kit.RunMediaAgent(t, `- {when: {tool: delegate}, text: "Here you are."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: middle, input: "go"}}]}
 - {when: {system: I am middle}, calls: [{name: delegate, args: {agent: artist, input: "a picture"}}]}
 `)
-	NewPersona(h, "boss", nil, "delegate", "send_media")
-	NewPersona(h, "middle", nil, "delegate", "send_media")
-	artist := NewPersona(h, "artist", nil, "send_media")
+	kit.NewPersona(h, "boss", nil, "delegate", "send_media")
+	kit.NewPersona(h, "middle", nil, "delegate", "send_media")
+	artist := kit.NewPersona(h, "artist", nil, "send_media")
 	c := h.Talk("boss")
-	turn := WaitForTurn(h, StartTurn(h, c.ID, "go").ID)
-	list := ListMediaFrames(h, c.ID)
+	turn := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "go").ID)
+	list := kit.ListMediaFrames(h, c.ID)
 	if len(list) != 1 || list[0].AgentID != artist.ID || list[0].TurnID != turn.ID ||
 		list[0].Attachments[0].Name != "chart.png" {
 		t.Fatalf("the conversation was sent %+v", list)
 	}
-	child := ListChildren(h, turn.ID)[0]
-	if n := len(ListMediaFrames(h, child.SessionID)); n != 0 {
+	child := kit.ListChildren(h, turn.ID)[0]
+	if n := len(kit.ListMediaFrames(h, child.SessionID)); n != 0 {
 		t.Errorf("it was sent to the child's own conversation too: %d", n)
 	}
 }
@@ -474,12 +415,12 @@ func TestO20_DiesWithItsParentOnAnotherServer(t *testing.T) {
 			Model: &interrupted{model.Rehearsal(parsed), stopped}})
 	}
 	h := servers[0]
-	NewPersona(h, "boss", nil, "delegate")
-	NewPersona(h, "slow", nil)
-	turn := StartTurn(h, h.Talk("boss").ID, "go")
+	kit.NewPersona(h, "boss", nil, "delegate")
+	kit.NewPersona(h, "slow", nil)
+	turn := kit.StartTurn(h, h.Talk("boss").ID, "go")
 	var child reeve.Run
-	WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool {
-		list := ListChildren(h, turn.ID)
+	kit.WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool {
+		list := kit.ListChildren(h, turn.ID)
 		if len(list) == 1 && d.State == reeve.RunParked {
 			child = list[0]
 		}
@@ -488,7 +429,7 @@ func TestO20_DiesWithItsParentOnAnotherServer(t *testing.T) {
 	s := h.Connect(child.SessionID, 0)
 	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 	began := time.Now()
-	servers[1].Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", Object{})
+	servers[1].Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", kit.Object{})
 	if end := s.Done(1); end.State != reeve.RunCancelled {
 		t.Errorf("%+v", end)
 	}
@@ -500,7 +441,7 @@ func TestO20_DiesWithItsParentOnAnotherServer(t *testing.T) {
 	case <-time.After(reevetest.Wait):
 		t.Error("the model goes on")
 	}
-	if infos, _ := ListResults(h, turn.ID, "delegate"); len(infos) != 1 || infos[0].Code != reeve.Canceled {
+	if infos, _ := kit.ListResults(h, turn.ID, "delegate"); len(infos) != 1 || infos[0].Code != reeve.Canceled {
 		t.Errorf("%+v", infos)
 	}
 }
@@ -523,17 +464,17 @@ func (m *interrupted) Answer(ctx context.Context, r model.Request, watch func(mo
 // well once it is approved.
 func TestW17_APersonsTimeDoesNotCount(t *testing.T) {
 	t.Parallel()
-	var ran Counter
-	h := RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
+	var ran kit.Counter
+	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: helper, input: go}}]}
 - {when: {system: I am helper, tool: ask}, text: "Done."}
 - {when: {system: I am helper, said: go}, calls: [{name: ask, args: {}}]}
-`, Tool("ask", reeve.Keyed, ran.Handle))
-	NewPersona(h, "boss", nil, "delegate", Object{"timeout_s": 1}, "ask")
-	NewPersona(h, "helper", Object{"policy": Object{"tools": Object{"ask": "ask"}}}, "ask")
-	turn := StartTurn(h, h.Talk("boss").ID, "go")
-	WaitForTurnWhere(h, turn.ID, func(api.TurnDetail) bool { // it was looked at, and left
-		for _, op := range ListOperations(h) {
+`, kit.Tool("ask", reeve.Keyed, ran.Handle))
+	kit.NewPersona(h, "boss", nil, "delegate", kit.Object{"timeout_s": 1}, "ask")
+	kit.NewPersona(h, "helper", kit.Object{"policy": kit.Object{"tools": kit.Object{"ask": "ask"}}}, "ask")
+	turn := kit.StartTurn(h, h.Talk("boss").ID, "go")
+	kit.WaitForTurnWhere(h, turn.ID, func(api.TurnDetail) bool { // it was looked at, and left
+		for _, op := range kit.ListOperations(h) {
 			if op.Tool == "delegate" && op.NextAttemptAt.After(*op.TimeoutAt) {
 				return true
 			}
@@ -543,8 +484,8 @@ func TestW17_APersonsTimeDoesNotCount(t *testing.T) {
 	var inbox api.Inbox
 	h.Want(http.StatusOK, &inbox, "GET", "/api/inbox", nil)
 	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox.Approvals[0].ID+"/decision",
-		Object{"decision": "approve"})
-	if d := WaitForTurn(h, turn.ID); d.Output != "Back." || ran.Count() != 1 {
+		kit.Object{"decision": "approve"})
+	if d := kit.WaitForTurn(h, turn.ID); d.Output != "Back." || ran.Count() != 1 {
 		t.Errorf("%+v", d.Turn)
 	}
 }
@@ -552,24 +493,25 @@ func TestW17_APersonsTimeDoesNotCount(t *testing.T) {
 // TestW17_TheOtherIsRemoved: whoever waits for an agent that is removed, or destroyed, is told.
 func TestW17_TheOtherIsRemoved(t *testing.T) {
 	t.Parallel()
-	h := RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
+	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: slow, input: go}}]}
 - {when: {system: I am slow}, text: "`+strings.Repeat("word ", 500)+`", pace: 50ms}
 `)
-	NewPersona(h, "boss", nil, "delegate")
+	kit.NewPersona(h, "boss", nil, "delegate")
 	c := h.Talk("boss")
 	for _, remove := range []func(id string){
 		func(id string) {
-			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+id, Object{"lifecycle": "destroyed", "name": "was-slow"})
+			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+id, kit.Object{"lifecycle": "destroyed",
+				"name": "was-slow"})
 		},
 		func(id string) { h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+id, nil) },
 	} {
-		slow := NewPersona(h, "slow", nil)
-		turn := StartTurn(h, c.ID, "go")
-		WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
+		slow := kit.NewPersona(h, "slow", nil)
+		turn := kit.StartTurn(h, c.ID, "go")
+		kit.WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
 		remove(slow.ID)
-		d := WaitForTurn(h, turn.ID)
-		if infos, _ := ListResults(h, turn.ID, "delegate"); d.Output != "Back." || len(infos) != 1 ||
+		d := kit.WaitForTurn(h, turn.ID)
+		if infos, _ := kit.ListResults(h, turn.ID, "delegate"); d.Output != "Back." || len(infos) != 1 ||
 			infos[0].Code != reeve.Canceled {
 			t.Errorf("%+v %+v", d.Turn, infos)
 		}

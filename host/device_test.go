@@ -12,6 +12,7 @@ import (
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // desk is an agent with an effect far away and one in the journal, on one device or another.
@@ -21,14 +22,14 @@ type desk struct {
 }
 
 // furnish gives a Reeve the agent, its tools at the witness and its category.
-func furnish(h *reevetest.Host, w *Witness) desk {
+func furnish(h *reevetest.Host, w *kit.Witness) desk {
 	h.T.Helper()
-	DefineHTTPTool(h, "send", reeve.Keyed, Object{"method": "POST", "url": w.URL}, nil)
+	kit.DefineHTTPTool(h, "send", reeve.Keyed, kit.Object{"method": "POST", "url": w.URL}, nil)
 	h.Want(http.StatusOK, nil, "PUT", "/api/profiles/clerk", api.ProfileRequest{Capabilities: []string{"task.write"}})
 	var c reeve.Category
 	h.Want(http.StatusCreated, &c, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Gym"})
 	a := h.Agent("clerk", "send", "create_task")
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/clerk", Object{"kind": "clerk", "categories": []string{c.ID}})
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/clerk", kit.Object{"kind": "clerk", "categories": []string{c.ID}})
 	return desk{h, a.ID, c.ID}
 }
 
@@ -38,8 +39,8 @@ func (d desk) with(h *reevetest.Host) desk { return desk{h, d.agent, d.category}
 func (d desk) act(key string) [2]reeve.Result {
 	d.T.Helper()
 	return [2]reeve.Result{
-		d.Call(d.agent, "send", Object{"n": key}, "Idempotency-Key", "send-"+key),
-		d.Call(d.agent, "create_task", Object{"category_id": d.category, "title": "Task " + key}, "Idempotency-Key",
+		d.Call(d.agent, "send", kit.Object{"n": key}, "Idempotency-Key", "send-"+key),
+		d.Call(d.agent, "create_task", kit.Object{"category_id": d.category, "title": "Task " + key}, "Idempotency-Key",
 			"task-"+key),
 	}
 }
@@ -90,15 +91,15 @@ func second(h *reevetest.Host) *reevetest.Host {
 		h.T.Fatal(err)
 	}
 	next := reevetest.StartWith(h.T, cfg)
-	next.Want(http.StatusNoContent, nil, "POST", "/api/resume", Object{}) // a restored server starts held
+	next.Want(http.StatusNoContent, nil, "POST", "/api/resume", kit.Object{}) // a restored server starts held
 	return next
 }
 
 // The same key of a caller on a second server of the database, and on either after a restart, is one effect.
 func TestL25_TheSameKeyOnAnotherServer(t *testing.T) {
 	t.Parallel()
-	w := NewWitness(t)
-	cfg := FastConfig(t)
+	w := kit.NewWitness(t)
+	cfg := kit.FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	one := furnish(reevetest.StartWith(t, cfg), w)
 	other := cfg
@@ -109,7 +110,7 @@ func TestL25_TheSameKeyOnAnotherServer(t *testing.T) {
 	one.Stop()
 	one = one.with(reevetest.StartWith(t, cfg))
 	same(t, first, one.act("k"), true)
-	if _, p, status := TryCall(two.Host, two.agent, Call{"tool": "send", "args": Object{"n": "other"}},
+	if _, p, status := kit.TryCall(two.Host, two.agent, kit.Call{"tool": "send", "args": kit.Object{"n": "other"}},
 		"Idempotency-Key",
 		"send-k"); status != http.StatusConflict {
 		t.Errorf("the key for another call: %d %+v", status, p)
@@ -124,8 +125,8 @@ func TestL25_TheSameKeyOnAnotherServer(t *testing.T) {
 // again under the same operation id: the far side sees the same key, and the row it makes is the same row.
 func TestL25_ABackupOnASecondDevice(t *testing.T) {
 	t.Parallel()
-	w := NewWitness(t)
-	one := furnish(reevetest.StartWith(t, FastConfig(t)), w)
+	w := kit.NewWitness(t)
+	one := furnish(reevetest.StartWith(t, kit.FastConfig(t)), w)
 	before := one.act("before")
 	two := one.with(second(one.Host))
 	same(t, before, two.act("before"), true)
@@ -140,7 +141,7 @@ func TestL25_ABackupOnASecondDevice(t *testing.T) {
 		t.Errorf("%d effects of %d requests", effects, requests)
 	}
 	for _, d := range []desk{one, two} {
-		if n := len(ListOperations(d.Host)); n != 4 {
+		if n := len(kit.ListOperations(d.Host)); n != 4 {
 			t.Errorf("%d operations", n)
 		}
 	}
@@ -149,25 +150,25 @@ func TestL25_ABackupOnASecondDevice(t *testing.T) {
 // A wake that two devices both serve is one run by its key: each call of its plan has the same operation id on both.
 func TestL25_APlanOnASecondDevice(t *testing.T) {
 	t.Parallel()
-	w := NewWitness(t)
-	one := furnish(reevetest.StartWith(t, FastConfig(t)), w)
-	SetRehearsal(one.Host, one.agent, "done", Object{"tool": "send", "args": Object{"n": 1}},
-		Object{"tool": "create_task", "args": Object{"category_id": one.category, "title": "Next"}},
-		Object{"tool": "send", "args": Object{"n": 2}})
-	one.Want(http.StatusCreated, nil, "POST", "/api/agents/clerk/wake", Object{}, "Idempotency-Key", "go")
+	w := kit.NewWitness(t)
+	one := furnish(reevetest.StartWith(t, kit.FastConfig(t)), w)
+	kit.SetRehearsal(one.Host, one.agent, "done", kit.Object{"tool": "send", "args": kit.Object{"n": 1}},
+		kit.Object{"tool": "create_task", "args": kit.Object{"category_id": one.category, "title": "Next"}},
+		kit.Object{"tool": "send", "args": kit.Object{"n": 2}})
+	one.Want(http.StatusCreated, nil, "POST", "/api/agents/clerk/wake", kit.Object{}, "Idempotency-Key", "go")
 	two := one.with(second(one.Host)) // the wake waits in both
 	done := map[string]int{}
 	for _, d := range []desk{one, two} {
-		WaitUntilIdle(d.Host)
+		kit.WaitUntilIdle(d.Host)
 		// and is not served again
-		d.Want(http.StatusCreated, nil, "POST", "/api/agents/clerk/wake", Object{}, "Idempotency-Key", "go")
-		WaitUntilIdle(d.Host)
-		runs := ListRuns(d.Host, "")
+		d.Want(http.StatusCreated, nil, "POST", "/api/agents/clerk/wake", kit.Object{}, "Idempotency-Key", "go")
+		kit.WaitUntilIdle(d.Host)
+		runs := kit.ListRuns(d.Host, "")
 		if len(runs) != 1 || runs[0].State != reeve.RunCompleted {
 			t.Fatalf("%+v", runs)
 		}
 		done[runs[0].Key]++
-		for _, op := range ListOperations(d.Host) {
+		for _, op := range kit.ListOperations(d.Host) {
 			done[op.ID]++
 		}
 	}

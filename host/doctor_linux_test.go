@@ -11,6 +11,7 @@ import (
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // smallDisk is a directory on a disk of 48 MB.
@@ -54,7 +55,7 @@ func TestDoctor_NamesAFullDisk(t *testing.T) {
 			says := func(want map[string]string) {
 				t.Helper()
 				for name, how := range want {
-					if d := GetHealth(h, name); d.OK != (how == "") || !strings.Contains(d.Detail, how) || !d.OK &&
+					if d := kit.GetHealth(h, name); d.OK != (how == "") || !strings.Contains(d.Detail, how) || !d.OK &&
 						!strings.Contains(d.Hint, "free some space") {
 						t.Errorf("the doctor says %+v, want %q", d, how)
 					}

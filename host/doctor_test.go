@@ -9,6 +9,7 @@ import (
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // A data directory that was moved away while the server runs is named by the doctor as what it is.
@@ -16,13 +17,13 @@ func TestDoctor_TheDataDirectoryIsGone(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	h := reevetest.StartWith(t, host.Config{Dir: dir, Database: storetest.PostgresURL(t)})
-	if d := GetHealth(h, "data directory"); !d.OK {
+	if d := kit.GetHealth(h, "data directory"); !d.OK {
 		t.Fatalf("before: %+v", d)
 	}
 	if err := os.Rename(dir, dir+".away"); err != nil {
 		t.Fatal(err)
 	}
-	d := GetHealth(h, "data directory")
+	d := kit.GetHealth(h, "data directory")
 	if d.OK || d.Detail != dir+" does not exist: it was moved or removed while the server was running" ||
 		!strings.Contains(d.Hint, "move it back") {
 		t.Errorf("the doctor says %+v", d)
@@ -30,7 +31,7 @@ func TestDoctor_TheDataDirectoryIsGone(t *testing.T) {
 	if err := os.Rename(dir+".away", dir); err != nil {
 		t.Fatal(err)
 	}
-	if d := GetHealth(h, "data directory"); !d.OK {
+	if d := kit.GetHealth(h, "data directory"); !d.OK {
 		t.Errorf("afterwards: %+v", d)
 	}
 }

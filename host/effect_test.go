@@ -18,6 +18,7 @@ import (
 	"reeve/api"
 	"reeve/internal/store"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // put is a local tool: it writes a session file, tells about it, and then does what the arguments say.
@@ -50,18 +51,18 @@ func there(h *reevetest.Host, agent string) bool {
 func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
 	t.Parallel()
 	var kept *store.Tx
-	tools := []reeve.Tool{Tool("put", reeve.Local, put(nil)),
-		Tool("put_fail", reeve.Local,
+	tools := []reeve.Tool{kit.Tool("put", reeve.Local, put(nil)),
+		kit.Tool("put_fail", reeve.Local,
 			put(func(context.Context, *store.Tx, *reeve.Invocation) error { return errors.New("changed my mind") })),
-		Tool("put_panic", reeve.Local,
+		kit.Tool("put_panic", reeve.Local,
 			put(func(context.Context, *store.Tx, *reeve.Invocation) error { panic("boom") })),
-		Tool("put_careless", reeve.Local, put(func(ctx context.Context, tx *store.Tx, _ *reeve.Invocation) error {
+		kit.Tool("put_careless", reeve.Local, put(func(ctx context.Context, tx *store.Tx, _ *reeve.Invocation) error {
 			// does not heed the failure
 			_ = tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "x", WorkspaceID: "no such workspace", Name: "x",
 				Config: json.RawMessage("{}")})
 			return nil
 		})),
-		Tool("put_keep", reeve.Local,
+		kit.Tool("put_keep", reeve.Local,
 			put(func(_ context.Context, tx *store.Tx, _ *reeve.Invocation) error { kept = tx; return nil }))}
 	h := reevetest.Start(t, tools...)
 	for _, c := range []struct {
@@ -77,8 +78,8 @@ func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
 		if len(res.Changed) > 0 != (c.state == reeve.Committed) {
 			t.Errorf("%s notified %+v", c.tool, res.Changed)
 		}
-		op := GetOperation(h, res.OperationID)
-		p := PairCalls(h, ListThread(h, a.ID, ""))[res.CallID]
+		op := kit.GetOperation(h, res.OperationID)
+		p := kit.PairCalls(h, kit.ListThread(h, a.ID, ""))[res.CallID]
 		if op.State != c.state || op.CallID != p[0].ID || op.ResultID != p[1].ID || op.Effect != reeve.Local {
 			t.Errorf("%s: %+v", c.tool, op)
 		}
@@ -98,14 +99,14 @@ func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
 // A commit that never comes about leaves nothing: not the effect, not half a record.
 func TestG08_AnAbandonedCommitLeavesNothing(t *testing.T) {
 	t.Parallel()
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	var broken atomic.Bool
 	cfg.OnFault.OnBefore = func() {
 		if broken.Load() {
 			panic("the power fails")
 		}
 	}
-	h := reevetest.StartWith(t, cfg, Tool("put", reeve.Local, put(nil)))
+	h := reevetest.StartWith(t, cfg, kit.Tool("put", reeve.Local, put(nil)))
 	a := h.Agent("a", "put", "read_file")
 	broken.Store(true)
 	func() {
@@ -116,8 +117,8 @@ func TestG08_AnAbandonedCommitLeavesNothing(t *testing.T) {
 		}
 	}()
 	broken.Store(false)
-	if n := len(ListThread(h, a.ID, "")); n != 0 || len(ListOperations(h)) != 0 || there(h, a.ID) {
-		t.Errorf("%d messages, %d operations", n, len(ListOperations(h)))
+	if n := len(kit.ListThread(h, a.ID, "")); n != 0 || len(kit.ListOperations(h)) != 0 || there(h, a.ID) {
+		t.Errorf("%d messages, %d operations", n, len(kit.ListOperations(h)))
 	}
 	if res := h.Call(a.ID, "put", nil); res.State != reeve.Committed || !there(h, a.ID) {
 		t.Errorf("%+v after the power came back", res)
@@ -125,8 +126,8 @@ func TestG08_AnAbandonedCommitLeavesNothing(t *testing.T) {
 }
 
 // sender is a Go tool that posts to the witness with the operation id as its key.
-func sender(id string, effect reeve.Effect, w *Witness, client *http.Client) reeve.Tool {
-	t := Tool(id, effect, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
+func sender(id string, effect reeve.Effect, w *kit.Witness, client *http.Client) reeve.Tool {
+	t := kit.Tool(id, effect, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 		req, err := http.NewRequestWithContext(ctx, "POST", w.URL+"/send", strings.NewReader(string(inv.Args)))
 		if err != nil {
 			return nil, err
@@ -149,15 +150,15 @@ func sender(id string, effect reeve.Effect, w *Witness, client *http.Client) ree
 
 // midway makes a call whose request has had its effect but not its answer, and gives the world as a crash would leave
 // it then: the operation dispatched, the outcome not recorded.
-func midway(t *testing.T, w *Witness, effect reeve.Effect, more map[string]any,
+func midway(t *testing.T, w *kit.Witness, effect reeve.Effect, more map[string]any,
 	spec map[string]any) (*reevetest.Host, reeve.Agent, reeve.Operation) {
 	t.Helper()
-	h := reevetest.StartWith(t, FastConfig(t))
+	h := reevetest.StartWith(t, kit.FastConfig(t))
 	s := map[string]any{"method": "POST", "url": w.URL + "/send"}
 	for k, v := range spec {
 		s[k] = v
 	}
-	DefineHTTPTool(h, "send", effect, s, more)
+	kit.DefineHTTPTool(h, "send", effect, s, more)
 	a := h.Agent("a", "send")
 	release := make(chan struct{})
 	w.After = func(n int, _ http.ResponseWriter, r *http.Request) bool {
@@ -177,9 +178,9 @@ func midway(t *testing.T, w *Witness, effect reeve.Effect, more map[string]any,
 	})
 	t.Cleanup(func() { close(release); wg.Wait() })
 	<-w.Reached
-	after := RestartAfterCrash(h)
+	after := kit.RestartAfterCrash(h)
 	stop() // the crashed host starts nothing more
-	list := ListOperations(after)
+	list := kit.ListOperations(after)
 	if len(list) != 1 || list[0].State != reeve.Dispatched {
 		t.Fatalf("the crash left %+v", list)
 	}
@@ -188,7 +189,7 @@ func midway(t *testing.T, w *Witness, effect reeve.Effect, more map[string]any,
 
 func TestG09_KeyedIsSentAgainWithTheSameKey(t *testing.T) {
 	t.Parallel()
-	w := NewWitness(t)
+	w := kit.NewWitness(t)
 	h, a, op := midway(t, w, reeve.Keyed, nil, nil)
 	got := finishOperation(h, op.ID)
 	keys := w.Keys()
@@ -198,8 +199,8 @@ func TestG09_KeyedIsSentAgainWithTheSameKey(t *testing.T) {
 	if got.State != reeve.Committed {
 		t.Errorf("%+v", got)
 	}
-	p := PairCalls(h, ListThread(h, a.ID, "run=r1"))[op.CallID]
-	if p[1].Content != "done" || ResultInfo(t, p[1]).Attempts != 2 {
+	p := kit.PairCalls(h, kit.ListThread(h, a.ID, "run=r1"))[op.CallID]
+	if p[1].Content != "done" || kit.ResultInfo(t, p[1]).Attempts != 2 {
 		t.Errorf("the result is %q, %s", p[1].Content, p[1].Metadata)
 	}
 	h.Settle(t.Context())
@@ -217,14 +218,14 @@ func TestG09_DoubtStaysUntilItIsProvenWrong(t *testing.T) {
 		"refused":  func(w http.ResponseWriter) { w.WriteHeader(http.StatusUnauthorized) },
 		"broken":   func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) },
 		"busy":     func(w http.ResponseWriter) { w.WriteHeader(http.StatusTooManyRequests) },
-		"dropped":  CloseConnection,
+		"dropped":  kit.CloseConnection,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := NewWitness(t)
+			w := kit.NewWitness(t)
 			h, _, op := midway(t, w, reeve.Keyed, nil, nil)
 			w.Before = func(_ int, out http.ResponseWriter, _ *http.Request) bool { answer(out); return true }
 			got := finishOperation(h, op.ID)
-			if got.State != reeve.Unknown || got.Code != reeve.UnknownOutcome || len(GetInbox(h).Unknown) != 1 {
+			if got.State != reeve.Unknown || got.Code != reeve.UnknownOutcome || len(kit.GetInbox(h).Unknown) != 1 {
 				t.Errorf("%+v", got)
 			}
 			if effects, requests := w.Count(); effects != 1 || requests != 6 { // the first, and five tries
@@ -233,7 +234,7 @@ func TestG09_DoubtStaysUntilItIsProvenWrong(t *testing.T) {
 		})
 	}
 	t.Run("down", func(t *testing.T) {
-		w := NewWitness(t)
+		w := kit.NewWitness(t)
 		h, _, op := midway(t, w, reeve.Keyed, nil, nil)
 		w.CloseClientConnections()
 		w.Listener.Close()
@@ -248,10 +249,10 @@ func TestG09_NotSentAgainByAToolThatHasChanged(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Verifiable} {
 		t.Run(string(effect), func(t *testing.T) {
-			w := NewWitness(t)
+			w := kit.NewWitness(t)
 			spec := map[string]any{"method": "POST", "url": w.URL + "/send"}
 			if effect == reeve.Verifiable {
-				spec["verify"] = VerifySpec(w, nil)["verify"]
+				spec["verify"] = kit.VerifySpec(w, nil)["verify"]
 			}
 			h, _, op := midway(t, w, effect, nil, spec)
 			var was reeve.Tool
@@ -265,31 +266,23 @@ func TestG09_NotSentAgainByAToolThatHasChanged(t *testing.T) {
 				!strings.Contains(got.Message, "has changed") {
 				t.Errorf("%d effects, %d requests, %+v", effects, requests, got)
 			}
-			if len(GetInbox(h).Unknown) != 1 {
+			if len(kit.GetInbox(h).Unknown) != 1 {
 				t.Error("nobody is told")
 			}
 		})
 	}
 }
 
-func VerifySpec(w *Witness, more map[string]any) map[string]any {
-	v := map[string]any{"url": w.URL + "/sent/{operation_id}"}
-	for k, x := range more {
-		v[k] = x
-	}
-	return map[string]any{"verify": v}
-}
-
 func TestG10_TheLookUpDecides(t *testing.T) {
 	t.Parallel()
 	t.Run("applied", func(t *testing.T) {
-		w := NewWitness(t)
-		h, a, op := midway(t, w, reeve.Verifiable, nil, VerifySpec(w, nil))
+		w := kit.NewWitness(t)
+		h, a, op := midway(t, w, reeve.Verifiable, nil, kit.VerifySpec(w, nil))
 		got := finishOperation(h, op.ID)
 		if effects, requests := w.Count(); effects != 1 || requests != 1 || got.State != reeve.Committed {
 			t.Errorf("%d effects, %d requests, %+v", effects, requests, got)
 		}
-		if p := PairCalls(h, ListThread(h, a.ID, "run=r1"))[op.CallID]; p[1].Content != "found 1" {
+		if p := kit.PairCalls(h, kit.ListThread(h, a.ID, "run=r1"))[op.CallID]; p[1].Content != "found 1" {
 			t.Errorf("the result is %q", p[1].Content)
 		}
 		var x reeve.Explanation
@@ -299,8 +292,8 @@ func TestG10_TheLookUpDecides(t *testing.T) {
 		}
 	})
 	t.Run("not applied", func(t *testing.T) {
-		w := NewWitness(t)
-		h, _, op := midway(t, w, reeve.Verifiable, nil, VerifySpec(w, nil))
+		w := kit.NewWitness(t)
+		h, _, op := midway(t, w, reeve.Verifiable, nil, kit.VerifySpec(w, nil))
 		w.Forget() // the far side lost it
 		got := finishOperation(h, op.ID)
 		if effects, requests := w.Count(); effects != 1 || requests != 2 || got.State != reeve.Committed {
@@ -308,24 +301,24 @@ func TestG10_TheLookUpDecides(t *testing.T) {
 		}
 	})
 	t.Run("cannot tell", func(t *testing.T) {
-		w := NewWitness(t)
+		w := kit.NewWitness(t)
 		h, _, op := midway(t, w, reeve.Verifiable, nil,
-			VerifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}}))
+			kit.VerifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}}))
 		tries := 0
-		Eventually(t, "unknown", func() bool {
+		kit.Eventually(t, "unknown", func() bool {
 			n, err := h.Step(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			tries += n
-			got := GetOperation(h, op.ID)
+			got := kit.GetOperation(h, op.ID)
 			if got.State == reeve.Dispatched && n > 0 && (got.Tries != tries || got.NextAttemptAt == nil) {
 				t.Errorf("after %d look-ups: %+v", tries, got)
 			}
 			return got.State == reeve.Unknown
 		})
-		if _, requests := w.Count(); requests != 1 || tries != 5 || len(GetInbox(h).Unknown) != 1 {
-			t.Errorf("%d requests, %d look-ups, inbox %+v", requests, tries, GetInbox(h))
+		if _, requests := w.Count(); requests != 1 || tries != 5 || len(kit.GetInbox(h).Unknown) != 1 {
+			t.Errorf("%d requests, %d look-ups, inbox %+v", requests, tries, kit.GetInbox(h))
 		}
 	})
 }
@@ -333,24 +326,24 @@ func TestG10_TheLookUpDecides(t *testing.T) {
 // Tries of an operation are what was done, in rounds: each sends it or looks it up.
 func TestG10_TriesAreCounted(t *testing.T) {
 	t.Parallel()
-	late := func(sent *Counter) reeve.Handler {
+	late := func(sent *kit.Counter) reeve.Handler {
 		return func(context.Context, *reeve.Invocation) (any, error) {
 			sent.N.Add(1)
 			return nil, reeve.Errorf(reeve.Timeout, "late")
 		}
 	}
-	var keyed, verifiable, looks, unsafe, good, local Counter
-	v := Tool("verifiable", reeve.Verifiable, late(&verifiable))
+	var keyed, verifiable, looks, unsafe, good, local kit.Counter
+	v := kit.Tool("verifiable", reeve.Verifiable, late(&verifiable))
 	v.Verify = func(context.Context, *reeve.Invocation) (reeve.Outcome, any, error) {
 		looks.N.Add(1)
 		return reeve.CannotTell, nil, nil
 	}
-	h := reevetest.StartWith(t, FastConfig(t), v, Tool("keyed", reeve.Keyed, late(&keyed)),
-		Tool("unsafe", reeve.Unsafe, late(&unsafe)), Tool("good", reeve.Keyed, good.Handle),
-		Tool("local", reeve.Local, local.Handle))
+	h := reevetest.StartWith(t, kit.FastConfig(t), v, kit.Tool("keyed", reeve.Keyed, late(&keyed)),
+		kit.Tool("unsafe", reeve.Unsafe, late(&unsafe)), kit.Tool("good", reeve.Keyed, good.Handle),
+		kit.Tool("local", reeve.Local, local.Handle))
 	for _, c := range []struct {
 		tool  string
-		sent  *Counter
+		sent  *kit.Counter
 		sends int64
 		state reeve.State
 		tries int
@@ -370,7 +363,7 @@ func TestG10_TriesAreCounted(t *testing.T) {
 // The delay between look-ups is 10 s at first and doubles.
 func TestG10_LookUpsBackOff(t *testing.T) {
 	t.Parallel()
-	cannot := Tool("cannot", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
+	cannot := kit.Tool("cannot", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
 		return nil,
 			reeve.Errorf(reeve.Timeout, "late")
 	})
@@ -380,7 +373,7 @@ func TestG10_LookUpsBackOff(t *testing.T) {
 	h := reevetest.Start(t, cannot) // with the delays as they are
 	a := h.Agent("a", "cannot")
 	res := h.Call(a.ID, "cannot", nil)
-	op := GetOperation(h, res.OperationID)
+	op := kit.GetOperation(h, res.OperationID)
 	if res.State != reeve.Dispatched || res.Code != reeve.InProgress || op.NextAttemptAt == nil || op.Tries != 1 {
 		t.Fatalf("%+v, %+v", res, op)
 	}
@@ -403,14 +396,14 @@ func TestG10_ALookUpThatFailsCannotTell(t *testing.T) {
 		"nothing": func() (reeve.Outcome, any, error) { return "", nil, nil },
 		"novel":   func() (reeve.Outcome, any, error) { return "probably", nil, nil },
 	} {
-		v := Tool(name, reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
+		v := kit.Tool(name, reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
 			return nil,
 				io.ErrUnexpectedEOF
 		})
 		v.Verify = func(context.Context, *reeve.Invocation) (reeve.Outcome, any, error) { looks.Add(1); return f() }
 		list = append(list, v)
 	}
-	h := reevetest.StartWith(t, FastConfig(t), list...)
+	h := reevetest.StartWith(t, kit.FastConfig(t), list...)
 	for _, v := range list {
 		a := h.Agent("a-"+v.ID, v.ID)
 		looks.Store(0)
@@ -425,37 +418,38 @@ func TestG11_UnsafeBecomesUnknownAndAPersonSays(t *testing.T) {
 	t.Parallel()
 	for _, choice := range []string{"happened", "retry", "skip"} {
 		t.Run(choice, func(t *testing.T) {
-			w := NewWitness(t)
+			w := kit.NewWitness(t)
 			h, a, op := midway(t, w, reeve.Unsafe, nil, nil)
 			got := finishOperation(h, op.ID)
 			if _, requests := w.Count(); requests != 1 || got.State != reeve.Unknown {
 				t.Fatalf("%d requests, %+v", requests, got)
 			}
-			in := GetInbox(h)
+			in := kit.GetInbox(h)
 			if len(in.Unknown) != 1 || in.Unknown[0].ID != op.ID || in.Unknown[0].Tool != "send" ||
 				in.Unknown[0].Message == "" {
 				t.Errorf("the inbox shows %+v", in)
 			}
 			// The run is parked: nothing else of it runs, other runs do.
-			if _, p, status := TryCall(h, a.ID, Call{"tool": "send", "run": "r1"}); status != http.StatusConflict ||
+			if _, p, status := kit.TryCall(h, a.ID,
+				kit.Call{"tool": "send", "run": "r1"}); status != http.StatusConflict ||
 				p.Code != reeve.Conflict {
 				t.Errorf("in the parked run: %d %+v", status, p)
 			}
-			if res, _, status := TryCall(h, a.ID, Call{"tool": "send", "run": "r2"}); status != http.StatusOK {
+			if res, _, status := kit.TryCall(h, a.ID, kit.Call{"tool": "send", "run": "r2"}); status != http.StatusOK {
 				t.Errorf("in another run: %d %+v", status, res)
 			}
 			// A run of that name in another workspace is another run.
 			h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "other"})
 			h.Want(http.StatusCreated, nil, "POST", "/api/agents", map[string]any{"name": "b"}, "X-Workspace-Id",
 				"other")
-			h.Want(http.StatusOK, nil, "POST", "/api/agents/b/calls", Call{"tool": "list_files", "run": "r1"},
+			h.Want(http.StatusOK, nil, "POST", "/api/agents/b/calls", kit.Call{"tool": "list_files", "run": "r1"},
 				"X-Workspace-Id", "other")
 			before, _ := w.Count()
 			var resolved reeve.Operation
 			h.Want(http.StatusOK, &resolved, "POST", "/api/operations/"+op.ID+"/resolve",
 				map[string]any{"resolution": choice})
 			h.Settle(t.Context())
-			final := GetOperation(h, op.ID)
+			final := kit.GetOperation(h, op.ID)
 			effects, _ := w.Count()
 			want := map[string]reeve.State{"happened": reeve.Committed, "retry": reeve.Committed,
 				"skip": reeve.Unknown}[choice]
@@ -466,18 +460,18 @@ func TestG11_UnsafeBecomesUnknownAndAPersonSays(t *testing.T) {
 			if n := w.CountRequests(op.ID); n != map[string]int{"happened": 1, "retry": 2, "skip": 1}[choice] {
 				t.Errorf("it was sent %d times", n)
 			}
-			p := PairCalls(h, ListThread(h, a.ID, "run=r1"))[op.CallID]
-			if info := ResultInfo(t, p[1]); (info.Status == "error") != (choice == "skip") {
+			p := kit.PairCalls(h, kit.ListThread(h, a.ID, "run=r1"))[op.CallID]
+			if info := kit.ResultInfo(t, p[1]); (info.Status == "error") != (choice == "skip") {
 				t.Errorf("the thread says %+v", info)
 			}
-			if len(GetInbox(h).Unknown) != 0 {
-				t.Errorf("the inbox still shows %+v", GetInbox(h))
+			if len(kit.GetInbox(h).Unknown) != 0 {
+				t.Errorf("the inbox still shows %+v", kit.GetInbox(h))
 			}
 			for _, again := range []string{"happened", "retry", "skip"} {
 				h.Want(http.StatusConflict, nil, "POST", "/api/operations/"+op.ID+"/resolve",
 					map[string]any{"resolution": again})
 			}
-			if _, _, status := TryCall(h, a.ID, Call{"tool": "send", "run": "r1"}); status != http.StatusOK {
+			if _, _, status := kit.TryCall(h, a.ID, kit.Call{"tool": "send", "run": "r1"}); status != http.StatusOK {
 				t.Errorf("the run goes on with status %d", status)
 			}
 		})
@@ -492,10 +486,10 @@ func TestG11_NotRunAgainByAToolThatHasChanged(t *testing.T) {
 		for what, parameters := range map[string]string{"another url": "",
 			"other parameters too": `{"type":"object","properties":{"m":{"type":"integer"}},"required":["m"],"additionalProperties":false}`} {
 			t.Run(string(effect)+", "+what, func(t *testing.T) {
-				w := NewWitness(t)
+				w := kit.NewWitness(t)
 				spec := map[string]any{"method": "POST", "url": w.URL + "/send"}
 				if effect == reeve.Verifiable {
-					spec["verify"] = VerifySpec(w, map[string]any{"applied": []int{204},
+					spec["verify"] = kit.VerifySpec(w, map[string]any{"applied": []int{204},
 						"not_applied": []int{410}})["verify"]
 				}
 				h, a, op := midway(t, w, effect, nil, spec)
@@ -522,14 +516,14 @@ func TestG11_NotRunAgainByAToolThatHasChanged(t *testing.T) {
 				h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/resolve",
 					map[string]any{"resolution": "retry"})
 				h.Settle(t.Context())
-				got := GetOperation(h, op.ID)
+				got := kit.GetOperation(h, op.ID)
 				if _, requests := w.Count(); requests != 1 || got.State != reeve.DeniedOp || got.Code != reeve.Stale ||
 					!strings.Contains(got.Message, "has changed") ||
 					!strings.Contains(got.Message, "was not run again") {
 					t.Errorf("%d requests, %+v", requests, got)
 				}
-				if info := ResultInfo(t, PairCalls(h,
-					ListThread(h, a.ID, "run=r1"))[op.CallID][1]); info.Code != reeve.Stale ||
+				if info := kit.ResultInfo(t, kit.PairCalls(h,
+					kit.ListThread(h, a.ID, "run=r1"))[op.CallID][1]); info.Code != reeve.Stale ||
 					info.Step.Name != "lookup" {
 					t.Errorf("the thread says %+v", info)
 				}
@@ -538,21 +532,10 @@ func TestG11_NotRunAgainByAToolThatHasChanged(t *testing.T) {
 	}
 }
 
-func (w *Witness) CountRequests(key string) (n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, k := range w.seen {
-		if k == key {
-			n++
-		}
-	}
-	return n
-}
-
 // Only a proven refusal is failed. Everything else after the request left is not.
 func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
 	t.Parallel()
-	w := NewWitness(t)
+	w := kit.NewWitness(t)
 	// how the far side ends a request whose effect it has had; stragglers of an earlier one may still look
 	var answer atomic.Value
 	w.After = func(_ int, out http.ResponseWriter, r *http.Request) bool {
@@ -560,8 +543,8 @@ func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
 		return true
 	}
 	effects := map[reeve.Effect]map[string]any{reeve.Keyed: nil, reeve.Unsafe: nil,
-		reeve.Verifiable: VerifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}})}
-	cfg := FastConfig(t)
+		reeve.Verifiable: kit.VerifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}})}
+	cfg := kit.FastConfig(t)
 	cfg.RetryTries = 2
 	goTools := []reeve.Tool{}
 	for _, e := range []reeve.Effect{reeve.Keyed, reeve.Unsafe} {
@@ -574,16 +557,16 @@ func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
 		for k, v := range spec {
 			s[k] = v
 		}
-		DefineHTTPTool(h, "http_"+string(e), e, s, map[string]any{"timeout_ms": 600})
+		kit.DefineHTTPTool(h, "http_"+string(e), e, s, map[string]any{"timeout_ms": 600})
 		names = append(names, "http_"+string(e))
 	}
 	a := h.Agent("a", names...)
 	for how, f := range map[string]func(http.ResponseWriter, *http.Request){
-		"dropped": func(out http.ResponseWriter, _ *http.Request) { CloseConnection(out) },
+		"dropped": func(out http.ResponseWriter, _ *http.Request) { kit.CloseConnection(out) },
 		"cut": func(out http.ResponseWriter, _ *http.Request) {
 			out.Header().Set("Content-Length", "100")
 			_, _ = out.Write([]byte("x"))
-			CloseConnection(out)
+			kit.CloseConnection(out)
 		},
 		"hangs": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"500":   func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(500) },
@@ -618,8 +601,8 @@ func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
 // A request that never left is failed, as that is proven.
 func TestG12_WhatNeverLeftIsFailed(t *testing.T) {
 	t.Parallel()
-	h := reevetest.StartWith(t, FastConfig(t))
-	DefineHTTPTool(h, "nowhere", reeve.Unsafe, map[string]any{"method": "POST", "url": ClosedPort + "/"}, nil)
+	h := reevetest.StartWith(t, kit.FastConfig(t))
+	kit.DefineHTTPTool(h, "nowhere", reeve.Unsafe, map[string]any{"method": "POST", "url": kit.ClosedPort + "/"}, nil)
 	a := h.Agent("a", "nowhere")
 	if res := h.Call(a.ID, "nowhere", nil); res.State != reeve.Failed || res.Code != reeve.Unavailable {
 		t.Errorf("%+v", res)
@@ -630,8 +613,8 @@ func TestG12_WhatNeverLeftIsFailed(t *testing.T) {
 func TestG12_NotThereYetIsNotFailed(t *testing.T) {
 	t.Parallel()
 	var applied atomic.Bool
-	var sent Counter
-	slow := Tool("slow", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
+	var sent kit.Counter
+	slow := kit.Tool("slow", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
 		sent.N.Add(1)
 		return nil, reeve.Errorf(reeve.Timeout, "no answer")
 	})
@@ -641,7 +624,7 @@ func TestG12_NotThereYetIsNotFailed(t *testing.T) {
 		}
 		return reeve.NotApplied, nil, nil
 	}
-	h := reevetest.StartWith(t, FastConfig(t), slow)
+	h := reevetest.StartWith(t, kit.FastConfig(t), slow)
 	a := h.Agent("a", "slow")
 	res := h.Call(a.ID, "slow", nil)
 	if res.State == reeve.Failed {
@@ -656,18 +639,18 @@ func TestG12_NotThereYetIsNotFailed(t *testing.T) {
 // A connection lost on the first of several attempts leaves doubt that a refusal of the next does not take away.
 func TestG12_ARefusedRetryDoesNotProveTheFirstFailed(t *testing.T) {
 	t.Parallel()
-	w := NewWitness(t)
-	w.After = func(n int, out http.ResponseWriter, _ *http.Request) bool { CloseConnection(out); return true }
+	w := kit.NewWitness(t)
+	w.After = func(n int, out http.ResponseWriter, _ *http.Request) bool { kit.CloseConnection(out); return true }
 	w.Before = func(n int, out http.ResponseWriter, _ *http.Request) bool {
 		if n > 1 {
 			out.WriteHeader(403)
 		}
 		return n > 1
 	}
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.RetryTries = 2
 	h := reevetest.StartWith(t, cfg)
-	DefineHTTPTool(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL},
+	kit.DefineHTTPTool(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL},
 		map[string]any{"retry": map[string]any{"attempts": 3, "delay_ms": 1, "max_ms": 2}})
 	a := h.Agent("a", "send")
 	if got := finishOperation(h, h.Call(a.ID, "send", nil).OperationID); got.State != reeve.Unknown {
@@ -680,10 +663,10 @@ func TestG12_ARefusedRetryDoesNotProveTheFirstFailed(t *testing.T) {
 
 func TestG13_TheSameCallIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	var ran Counter
-	h := reevetest.Start(t, Tool("keyed", reeve.Keyed, ran.Handle), Tool("local", reeve.Local, ran.Handle),
-		Tool("unsafe", reeve.Unsafe, ran.Handle),
-		Tool("fails", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+	var ran kit.Counter
+	h := reevetest.Start(t, kit.Tool("keyed", reeve.Keyed, ran.Handle), kit.Tool("local", reeve.Local, ran.Handle),
+		kit.Tool("unsafe", reeve.Unsafe, ran.Handle),
+		kit.Tool("fails", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 			ran.N.Add(1)
 			return nil,
 				errors.New("no")
@@ -692,10 +675,10 @@ func TestG13_TheSameCallIsMadeOnce(t *testing.T) {
 		a := h.Agent("a-"+id, id)
 		ran.N.Store(0)
 		send := func(args string) (reeve.Result, api.Problem, int) {
-			return TryCall(h, a.ID, Call{"tool": id, "args": json.RawMessage(args)}, "Idempotency-Key", "k")
+			return kit.TryCall(h, a.ID, kit.Call{"tool": id, "args": json.RawMessage(args)}, "Idempotency-Key", "k")
 		}
 		first, _, _ := send(`{"a":{"x":1,"y":[{"p":1.5,"q":"z"}]},"b":100}`)
-		before := len(ListThread(h, a.ID, ""))
+		before := len(kit.ListThread(h, a.ID, ""))
 		for _, same := range []string{`{"b":100,"a":{"y":[{"q":"z","p":1.5}],"x":1}}`,
 			`{"a":{"x":1.0,"y":[{"p":15e-1,"q":"\u007a"}]},"b":1e2}`,
 			` { "b" : 100.0 , "a" : { "x" : 1 , "y" : [ { "q" : "z", "p" : 1.50 } ] } } `} {
@@ -711,12 +694,12 @@ func TestG13_TheSameCallIsMadeOnce(t *testing.T) {
 				t.Errorf("%s: %s gave %d %+v", id, other, status, p)
 			}
 		}
-		if ran.Count() != 1 || len(ListOperations(h)) != 1+map[string]int{"keyed": 0, "local": 1, "unsafe": 2,
+		if ran.Count() != 1 || len(kit.ListOperations(h)) != 1+map[string]int{"keyed": 0, "local": 1, "unsafe": 2,
 			"fails": 3}[id] {
 			t.Errorf("%s ran %d times", id, ran.Count())
 		}
 		// the conflicts are calls that were refused; the replays wrote nothing
-		if n := len(ListThread(h, a.ID, "")) - before; n != 2*4 {
+		if n := len(kit.ListThread(h, a.ID, "")) - before; n != 2*4 {
 			t.Errorf("%s: %d more messages", id, n)
 		}
 	}
@@ -725,8 +708,8 @@ func TestG13_TheSameCallIsMadeOnce(t *testing.T) {
 // A key is one agent's in one workspace.
 func TestG13_KeysOfOthersAreOthers(t *testing.T) {
 	t.Parallel()
-	var ran Counter
-	h := reevetest.Start(t, Tool("keyed", reeve.Keyed, ran.Handle), Tool("local", reeve.Local, ran.Handle))
+	var ran kit.Counter
+	h := reevetest.Start(t, kit.Tool("keyed", reeve.Keyed, ran.Handle), kit.Tool("local", reeve.Local, ran.Handle))
 	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "other"})
 	a, b := h.Agent("a", "keyed", "local"), h.Agent("b", "keyed", "local")
 	var c reeve.Agent
@@ -736,7 +719,8 @@ func TestG13_KeysOfOthersAreOthers(t *testing.T) {
 	for _, who := range []struct{ agent, workspace string }{{a.ID, "default"}, {"a", "default"}, {b.ID, "default"},
 		{c.ID, "other"}} {
 		var res reeve.Result
-		h.Want(http.StatusOK, &res, "POST", "/api/agents/"+who.agent+"/calls", Call{"tool": "keyed"}, "Idempotency-Key",
+		h.Want(http.StatusOK, &res, "POST", "/api/agents/"+who.agent+"/calls", kit.Call{"tool": "keyed"},
+			"Idempotency-Key",
 			"k", "X-Workspace-Id", who.workspace)
 		if res.Replayed != (who.agent == "a") { // the first by another name
 			t.Errorf("%+v: %+v", who, res)
@@ -768,13 +752,13 @@ func TestG13_KeysOfOthersAreOthers(t *testing.T) {
 // However many make the same call at once, it is made once.
 func TestG13_ConcurrentSameCallsHaveOneEffect(t *testing.T) {
 	t.Parallel()
-	w := NewWitness(t)
+	w := kit.NewWitness(t)
 	open := make(chan struct{})
 	w.After = func(int, http.ResponseWriter, *http.Request) bool { <-open; return false }
 	var stop sync.Once
 	t.Cleanup(func() { stop.Do(func() { close(open) }) })
-	h := reevetest.StartWith(t, FastConfig(t), Tool("put", reeve.Local, put(nil)))
-	DefineHTTPTool(h, "send", reeve.Unsafe, map[string]any{"method": "POST", "url": w.URL},
+	h := reevetest.StartWith(t, kit.FastConfig(t), kit.Tool("put", reeve.Local, put(nil)))
+	kit.DefineHTTPTool(h, "send", reeve.Unsafe, map[string]any{"method": "POST", "url": w.URL},
 		map[string]any{"timeout_ms": 20000})
 	a := h.Agent("a", "send", "put", "read_file")
 	for _, id := range []string{"send", "put"} {
@@ -782,7 +766,7 @@ func TestG13_ConcurrentSameCallsHaveOneEffect(t *testing.T) {
 		var wg sync.WaitGroup
 		for range cap(results) {
 			wg.Go(func() {
-				res, _, status := TryCall(h, a.ID, Call{"tool": id}, "Idempotency-Key", "k-"+id)
+				res, _, status := kit.TryCall(h, a.ID, kit.Call{"tool": id}, "Idempotency-Key", "k-"+id)
 				if status != http.StatusOK && status != http.StatusAccepted {
 					t.Errorf("%s: status %d", id, status)
 				}
@@ -815,10 +799,10 @@ func TestG13_ConcurrentSameCallsHaveOneEffect(t *testing.T) {
 	if effects, requests := w.Count(); effects != 1 || requests != 1 {
 		t.Errorf("%d effects, %d requests", effects, requests)
 	}
-	if list := ListOperations(h); len(list) != 2 {
+	if list := kit.ListOperations(h); len(list) != 2 {
 		t.Errorf("%d operations", len(list))
 	}
-	if n := len(PairCalls(h, ListThread(h, a.ID, ""))); n != 2 {
+	if n := len(kit.PairCalls(h, kit.ListThread(h, a.ID, ""))); n != 2 {
 		t.Errorf("%d actions", n)
 	}
 }
@@ -864,7 +848,7 @@ func TestG19_RetriesGoByType(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tries.n.Store(0)
-			x := Tool("x", c.effect, fail(c.err, c.times))
+			x := kit.Tool("x", c.effect, fail(c.err, c.times))
 			x.Retry = reeve.Retry{Attempts: 3, DelayMS: 1, MaxMS: 4}
 			h := reevetest.Start(t, x)
 			a := h.Agent("a", "x")
@@ -875,7 +859,7 @@ func TestG19_RetriesGoByType(t *testing.T) {
 			if res.State == reeve.Unknown {
 				return
 			}
-			if info := ResultInfo(t, PairCalls(h, ListThread(h, a.ID, ""))[res.CallID][1]); int64(
+			if info := kit.ResultInfo(t, kit.PairCalls(h, kit.ListThread(h, a.ID, ""))[res.CallID][1]); int64(
 				info.Attempts) != c.attempts {
 				t.Errorf("the record says %d attempts", info.Attempts)
 			}
@@ -887,7 +871,7 @@ func TestG19_RetriesGoByType(t *testing.T) {
 func TestG19_TheDelayGrows(t *testing.T) {
 	t.Parallel()
 	var at []int64
-	x := Tool("x", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+	x := kit.Tool("x", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 		at = append(at, reeve.Monotonic().UnixMilli())
 		return nil, reeve.Errorf(reeve.Unavailable, "down")
 	})
@@ -912,7 +896,7 @@ func TestG19_AttemptsAreOneThing(t *testing.T) {
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
 		t.Run(string(effect), func(t *testing.T) {
 			var ended time.Time
-			x := Tool("x", effect, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
+			x := kit.Tool("x", effect, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 				inv.Spend(3, 0)
 				start := reeve.Monotonic()
 				if inv.Attempt == 1 {
@@ -933,9 +917,9 @@ func TestG19_AttemptsAreOneThing(t *testing.T) {
 			x.TimeoutMS, x.Retry = 60_000, reeve.Retry{Attempts: 2}
 			h := reevetest.Start(t, x)
 			a := h.Agent("a", "x")
-			SetBudget(h, "workspace", Object{"limit": Object{"millis": 60_000}})
+			kit.SetBudget(h, "workspace", kit.Object{"limit": kit.Object{"millis": 60_000}})
 			res := h.Call(a.ID, "x", nil)
-			b := GetBudget(h, "workspace")
+			b := kit.GetBudget(h, "workspace")
 			if res.IsError || res.Spent.Tokens != 6 || res.Spent.Calls != 1 ||
 				res.Spent.Millis < first.Milliseconds() || b.Used != res.Spent || !b.Reserved.IsZero() {
 				t.Errorf("%+v, of %+v", res, b)

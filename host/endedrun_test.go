@@ -9,23 +9,25 @@ import (
 	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // No call is added to a run that has ended, whatever its tool does. What was called before is still answered by its
 // key.
 func TestNoCallIsAddedToARunThatHasEnded(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		t.Parallel()
-		var ran Counter
-		h := reevetest.Run(t, cfg, Tool("look", reeve.Read, ran.Handle), Tool("note", reeve.Local, ran.Handle),
-			Tool("send", reeve.Keyed, ran.Handle),
-			Tool("shout", reeve.Unsafe, ran.Handle))
-		a := NewPersona(h, "bot", Object{"config": RehearsalConfig("done")}, "look", "note", "send", "shout")
+		var ran kit.Counter
+		h := reevetest.Run(t, cfg, kit.Tool("look", reeve.Read, ran.Handle), kit.Tool("note", reeve.Local, ran.Handle),
+			kit.Tool("send", reeve.Keyed, ran.Handle),
+			kit.Tool("shout", reeve.Unsafe, ran.Handle))
+		a := kit.NewPersona(h, "bot", kit.Object{"config": kit.RehearsalConfig("done")}, "look", "note", "send",
+			"shout")
 		run := woken(h, a)
 		for _, id := range []string{"look", "note", "send", "shout"} {
-			if _, p, status := TryCall(h, a.ID,
-				Call{"tool": id, "args": Object{}, "run": run.ID}); status != http.StatusConflict ||
+			if _, p, status := kit.TryCall(h, a.ID,
+				kit.Call{"tool": id, "args": kit.Object{}, "run": run.ID}); status != http.StatusConflict ||
 				p.Code != reeve.Conflict || p.Hint == "" {
 				t.Errorf("%s: %d %+v", id, status, p)
 			}
@@ -34,8 +36,8 @@ func TestNoCallIsAddedToARunThatHasEnded(t *testing.T) {
 			t.Errorf("something was done %d times", ran.Count())
 		}
 		for _, id := range []string{"look", "note"} { // a run that Reeve has not made is the caller's own affair
-			if res, p, status := TryCall(h, a.ID,
-				Call{"tool": id, "args": Object{}, "run": "mine"}); status != http.StatusOK || res.IsError {
+			if res, p, status := kit.TryCall(h, a.ID,
+				kit.Call{"tool": id, "args": kit.Object{}, "run": "mine"}); status != http.StatusOK || res.IsError {
 				t.Errorf("%s: %d %+v", id, status, p)
 			}
 		}
@@ -45,11 +47,11 @@ func TestNoCallIsAddedToARunThatHasEnded(t *testing.T) {
 // A call that is under way while its run ends is not added to it: it is refused, and what it has changed is taken back.
 func TestACallThatItsRunDoesNotWaitFor(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		t.Parallel()
 		begun, end, entered, leave := make(chan struct{}), make(chan struct{}), make(chan struct{}, 1),
 			make(chan struct{})
-		brain := Tool("brain", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+		brain := kit.Tool("brain", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 			close(begun)
 			<-end
 			return "on", nil
@@ -62,12 +64,13 @@ func TestACallThatItsRunDoesNotWaitFor(t *testing.T) {
 			<-leave
 			return "late", nil
 		}
-		h := reevetest.Run(t, cfg, brain, Tool("look", reeve.Read, slow), Tool("note", reeve.Local, slow))
-		a := NewPersona(h, "bot", Object{"config": RehearsalConfig("done", Object{"tool": "brain", "args": Object{}})},
+		h := reevetest.Run(t, cfg, brain, kit.Tool("look", reeve.Read, slow), kit.Tool("note", reeve.Local, slow))
+		a := kit.NewPersona(h, "bot",
+			kit.Object{"config": kit.RehearsalConfig("done", kit.Object{"tool": "brain", "args": kit.Object{}})},
 			"brain",
 			"look", "note")
 		var w reeve.Wake
-		h.Want(http.StatusCreated, &w, "POST", "/api/agents/"+a.ID+"/wake", Object{})
+		h.Want(http.StatusCreated, &w, "POST", "/api/agents/"+a.ID+"/wake", kit.Object{})
 		<-begun
 		run := runOf(h, a)
 		kind := "note"
@@ -80,12 +83,12 @@ func TestACallThatItsRunDoesNotWaitFor(t *testing.T) {
 		}
 		got := make(chan answer, 1)
 		go func() {
-			_, p, status := TryCall(h, a.ID, Call{"tool": kind, "args": Object{}, "run": run.ID})
+			_, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": kind, "args": kit.Object{}, "run": run.ID})
 			got <- answer{p, status}
 		}()
 		<-entered
 		close(end)
-		Eventually(t, "the run to end", func() bool { return runOf(h, a).State.Final() })
+		kit.Eventually(t, "the run to end", func() bool { return runOf(h, a).State.Final() })
 		close(leave)
 		if x := <-got; x.status != http.StatusConflict || x.p.Code != reeve.Conflict {
 			t.Errorf("%d %+v", x.status, x.p)
@@ -96,8 +99,8 @@ func TestACallThatItsRunDoesNotWaitFor(t *testing.T) {
 // woken wakes an agent and gives the run, once it has ended.
 func woken(h *reevetest.Host, a reeve.Agent) reeve.Run {
 	h.T.Helper()
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/wake", Object{})
-	Eventually(h.T, "a run to end", func() bool { return runOf(h, a).State.Final() })
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/wake", kit.Object{})
+	kit.Eventually(h.T, "a run to end", func() bool { return runOf(h, a).State.Final() })
 	return runOf(h, a)
 }
 

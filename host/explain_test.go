@@ -9,16 +9,17 @@ import (
 	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // What is explained is what holds a call now: one that was approved, and that a budget has held since, waits for the
 // budget and not for the policy.
 func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		var g guarded
-		var ran Counter
-		h := reevetest.StartWith(t, cfg, g.tool(), Tool("keyed", reeve.Keyed, ran.Handle))
+		var ran kit.Counter
+		h := reevetest.StartWith(t, cfg, g.tool(), kit.Tool("keyed", reeve.Keyed, ran.Handle))
 		a := h.Agent("a", "guarded", "keyed")
 		why := func(x reeve.Explanation, step string) string {
 			for _, s := range x.Steps {
@@ -34,11 +35,11 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 			verdict(x, "budget") != reeve.Passed {
 			t.Errorf("before anybody decides: %+v", x.Steps)
 		}
-		SetBudget(h, "agent:"+a.ID, Object{"limit": Object{"calls": 1}, "on_exceed": "park"})
+		kit.SetBudget(h, "agent:"+a.ID, kit.Object{"limit": kit.Object{"calls": 1}, "on_exceed": "park"})
 		h.Call(a.ID, "keyed", nil)
-		first := Decide(h, parked.ApprovalID, "approve")
+		first := kit.Decide(h, parked.ApprovalID, "approve")
 		h.Settle(t.Context())
-		held := GetInbox(h).Approvals
+		held := kit.GetInbox(h).Approvals
 		if len(held) != 1 || held[0].OperationID != parked.OperationID || !strings.Contains(held[0].Why, short) {
 			t.Fatalf("the inbox has %+v", held)
 		}
@@ -47,7 +48,7 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 			held[0].Why || x.Approval.ID != held[0].ID || g.ran.Count() != 0 {
 			t.Errorf("while the budget holds it: %+v", x.Steps)
 		}
-		Decide(h, held[0].ID, "approve")
+		kit.Decide(h, held[0].ID, "approve")
 		h.Settle(t.Context())
 		x = explained(h, parked.CallID)
 		if why(x, "approval") != "passed: "+policy+"; approved by "+first.DecidedBy || why(x, "budget") != "passed: "+
@@ -61,7 +62,7 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 			verdict(x, "budget") != reeve.Waits {
 			t.Errorf("%+v", x.Steps)
 		}
-		Decide(h, again.ApprovalID, "deny")
+		kit.Decide(h, again.ApprovalID, "deny")
 		if x := explained(h, again.CallID); verdict(x, "approval") != reeve.Refused ||
 			verdict(x, "budget") != reeve.NotReached {
 			t.Errorf("%+v", x.Steps)
@@ -73,9 +74,9 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 // refuses, a file could be read one character after another.
 func TestG26_AToolSaysNothingToAViewer(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
-		var asked Counter
-		nosy := Tool("nosy", reeve.Keyed, asked.Handle)
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+		var asked kit.Counter
+		nosy := kit.Tool("nosy", reeve.Keyed, asked.Handle)
 		nosy.Check = func(ctx context.Context, inv *reeve.Invocation) error {
 			_,
 				err := asked.Handle(ctx, inv)
@@ -91,19 +92,19 @@ func TestG26_AToolSaysNothingToAViewer(t *testing.T) {
 		}
 		h := reevetest.StartWith(t, cfg, nosy)
 		h.Agent("a", "nosy", "file_edit", "file_write")
-		h.Call("a", "file_write", Object{"path": "/shared/h.txt", "content": "db: correct\n"})
+		h.Call("a", "file_write", kit.Object{"path": "/shared/h.txt", "content": "db: correct\n"})
 		as := func(role string) []string {
 			var made api.NewToken
-			h.Want(201, &made, "POST", "/api/tokens", Object{"name": role, "role": role})
+			h.Want(201, &made, "POST", "/api/tokens", kit.Object{"name": role, "role": role})
 			return []string{"Authorization", "Bearer " + made.Token}
 		}
 		viewer, member := as("viewer"), as("member")
-		judge := func(who []string, c Call) (x reeve.Explanation) {
+		judge := func(who []string, c kit.Call) (x reeve.Explanation) {
 			h.Want(200, &x, "POST", "/api/agents/a/calls/explain", c, who...)
 			return x
 		}
-		edit := func(old string) Call {
-			return Call{"tool": "file_edit", "args": Object{"path": "/shared/h.txt", "old": old, "new": "~"}}
+		edit := func(old string) kit.Call {
+			return kit.Call{"tool": "file_edit", "args": kit.Object{"path": "/shared/h.txt", "old": old, "new": "~"}}
 		}
 		right, wrong := judge(viewer, edit("db: c")), judge(viewer, edit("db: q"))
 		if right.Outcome != wrong.Outcome || !strings.Contains(right.Outcome, "checks: The call would run.") ||
@@ -115,7 +116,7 @@ func TestG26_AToolSaysNothingToAViewer(t *testing.T) {
 			!strings.Contains(wrong.Outcome, "does not occur") {
 			t.Errorf("a member is told %q and %q", right.Outcome, wrong.Outcome)
 		}
-		for _, c := range []Call{{"tool": "nosy"}, {"tool": "nosy", "base": "other"},
+		for _, c := range []kit.Call{{"tool": "nosy"}, {"tool": "nosy", "base": "other"},
 			{"tool": "nosy", "preview_only": true}} {
 			x := judge(viewer, c)
 			for _, step := range []string{"scope", "security", "preview"} {
@@ -127,11 +128,12 @@ func TestG26_AToolSaysNothingToAViewer(t *testing.T) {
 		if asked.Count() != 0 {
 			t.Errorf("the tool was asked %d times for a viewer", asked.Count())
 		}
-		if judge(member, Call{"tool": "nosy"}); asked.Count() != 3 {
+		if judge(member, kit.Call{"tool": "nosy"}); asked.Count() != 3 {
 			t.Errorf("the tool was asked %d times for a member", asked.Count())
 		}
-		h.Want(200, nil, "PATCH", "/api/agents/a", Object{"policy": Object{"tools": Object{"nosy": "deny"}}})
-		if x := judge(viewer, Call{"tool": "nosy"}); verdict(x, "approval") != reeve.Refused ||
+		h.Want(200, nil, "PATCH", "/api/agents/a",
+			kit.Object{"policy": kit.Object{"tools": kit.Object{"nosy": "deny"}}})
+		if x := judge(viewer, kit.Call{"tool": "nosy"}); verdict(x, "approval") != reeve.Refused ||
 			!strings.HasPrefix(x.Outcome, "The call would be refused") {
 			t.Errorf("what the gate refuses: %+v", x)
 		}

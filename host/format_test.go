@@ -11,6 +11,7 @@ import (
 	"reeve/host"
 	"reeve/model"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // scribe is a model that notes what it is asked, and answers in JSON.
@@ -32,11 +33,11 @@ func TestW23_AnAnswerInJSON(t *testing.T) {
 	l := &scribe{}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: l})
 	h.Agent("bot")
-	shape := Object{"type": "object", "properties": Object{"city": Object{"type": "string"}}}
-	chat := Object{"model": "bot", "messages": []Object{{"role": "user", "content": "which city?"}}}
-	respond := Object{"model": "bot", "input": "which city?"}
-	with := func(body Object, key string, v any) Object {
-		out := Object{key: v}
+	shape := kit.Object{"type": "object", "properties": kit.Object{"city": kit.Object{"type": "string"}}}
+	chat := kit.Object{"model": "bot", "messages": []kit.Object{{"role": "user", "content": "which city?"}}}
+	respond := kit.Object{"model": "bot", "input": "which city?"}
+	with := func(body kit.Object, key string, v any) kit.Object {
+		out := kit.Object{key: v}
 		for k, v := range body {
 			out[k] = v
 		}
@@ -44,21 +45,23 @@ func TestW23_AnAnswerInJSON(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		path string
-		body Object
+		body kit.Object
 		want string
 	}{
 		"no format": {"/v1/chat/completions", chat, ""},
-		"text":      {"/v1/chat/completions", with(chat, "response_format", Object{"type": "text"}), ""},
-		"any JSON": {"/v1/chat/completions", with(chat, "response_format", Object{"type": "json_object"}),
+		"text":      {"/v1/chat/completions", with(chat, "response_format", kit.Object{"type": "text"}), ""},
+		"any JSON": {"/v1/chat/completions", with(chat, "response_format", kit.Object{"type": "json_object"}),
 			`{}`},
 		"a shape": {"/v1/chat/completions",
 			with(chat, "response_format",
-				Object{"type": "json_schema", "json_schema": Object{"name": "place", "strict": true, "schema": shape}}),
+				kit.Object{"type": "json_schema", "json_schema": kit.Object{"name": "place", "strict": true,
+					"schema": shape}}),
 			`{"name":"place","schema":{"properties":{"city":{"type":"string"}},"type":"object"},"strict":true}`},
 		"a shape of response": {"/v1/responses",
-			with(respond, "text", Object{"format": Object{"type": "json_schema", "name": "place", "schema": shape}}),
+			with(respond, "text", kit.Object{"format": kit.Object{"type": "json_schema", "name": "place",
+				"schema": shape}}),
 			`{"name":"place","schema":{"properties":{"city":{"type":"string"}},"type":"object"}}`},
-		"only a verbosity": {"/v1/responses", with(respond, "text", Object{"verbosity": "medium"}), ""},
+		"only a verbosity": {"/v1/responses", with(respond, "text", kit.Object{"verbosity": "medium"}), ""},
 	} {
 		h.Want(http.StatusOK, nil, "POST", c.path, c.body)
 		l.mu.Lock()
@@ -76,8 +79,8 @@ func TestW23_AnAnswerInJSON(t *testing.T) {
 		}
 	}
 	asked := len(l.asked)
-	for _, bad := range []any{Object{"type": "yaml"}, Object{"type": "json_schema"},
-		Object{"type": "json_schema", "json_schema": Object{"name": "x", "schema": "y"}}, "json"} {
+	for _, bad := range []any{kit.Object{"type": "yaml"}, kit.Object{"type": "json_schema"},
+		kit.Object{"type": "json_schema", "json_schema": kit.Object{"name": "x", "schema": "y"}}, "json"} {
 		h.Want(http.StatusBadRequest, nil, "POST", "/v1/chat/completions", with(chat, "response_format", bad))
 	}
 	if len(l.asked) != asked {
@@ -105,11 +108,11 @@ func TestW23_BoundsOfAnAnswer(t *testing.T) {
 		var got struct {
 			Error struct{ Message, Type, Param, Code string }
 		}
-		body := Object{"model": "bot", c.field: c.value}
+		body := kit.Object{"model": "bot", c.field: c.value}
 		if c.path == "/v1/responses" {
 			body["input"] = "hi"
 		} else {
-			body["messages"] = []Object{{"role": "user", "content": "hi"}}
+			body["messages"] = []kit.Object{{"role": "user", "content": "hi"}}
 		}
 		h.Want(http.StatusBadRequest, &got, "POST", c.path, body)
 		if e := got.Error; e.Param != c.field || e.Type != "invalid_request_error" || e.Code == "model_not_found" ||
@@ -121,7 +124,7 @@ func TestW23_BoundsOfAnAnswer(t *testing.T) {
 		t.Error("what makes no sense reached the model")
 	}
 	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions",
-		Object{"model": "bot", "messages": []Object{{"role": "user", "content": "hi"}}, "max_tokens": 7,
+		kit.Object{"model": "bot", "messages": []kit.Object{{"role": "user", "content": "hi"}}, "max_tokens": 7,
 			"temperature": 0})
 	if r := l.asked[0]; r.MaxTokens != 7 || r.Temperature == nil || *r.Temperature != 0 {
 		t.Errorf("the model was asked for %+v", r)
@@ -134,8 +137,8 @@ func TestW23_AnAnswerIsNobodyElses(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: &scribe{}})
 	h.Agent("bot")
-	for path, body := range map[string]Object{
-		"/v1/chat/completions": {"model": "bot", "messages": []Object{{"role": "user", "content": "which city?"}}},
+	for path, body := range map[string]kit.Object{
+		"/v1/chat/completions": {"model": "bot", "messages": []kit.Object{{"role": "user", "content": "which city?"}}},
 		"/v1/responses":        {"model": "bot", "input": "which city?"},
 	} {
 		h.Want(http.StatusOK, nil, "POST", path, body, "Idempotency-Key", "k")

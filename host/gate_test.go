@@ -13,6 +13,7 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // steps is the order of the gate, as records name it.
@@ -30,23 +31,15 @@ type watched struct {
 // in makes a category that every call of the tool touches from now on.
 func (w *watched) in(h *reevetest.Host, name string) string {
 	h.T.Helper()
-	id := NewCategory(h, name)
+	id := kit.NewCategory(h, name)
 	w.category.Store(id)
 	return id
-}
-
-// NewCategory makes a category and gives its id.
-func NewCategory(h *reevetest.Host, name string) string {
-	h.T.Helper()
-	var c reeve.Category
-	h.Want(http.StatusCreated, &c, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: name})
-	return c.ID
 }
 
 func (w *watched) tool(id string) reeve.Tool {
 	w.base.Store("base-1")
 	w.category.Store("none yet")
-	t := Tool(id, reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+	t := kit.Tool(id, reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 		w.handler.Add(1)
 		return "ran",
 			nil
@@ -96,7 +89,7 @@ func TestG01_ARefusalEndsTheWayAndNamesItsStep(t *testing.T) {
 		map[string]any{"policy": map[string]any{"tools": map[string]any{"watched": "deny"}}})
 	var used reeve.Result
 	h.Want(http.StatusOK, &used, "POST", "/api/agents/good/calls",
-		Call{"tool": "watched", "args": map[string]any{"n": 1}}, "Idempotency-Key", "used")
+		kit.Call{"tool": "watched", "args": map[string]any{"n": 1}}, "Idempotency-Key", "used")
 	for _, c := range []struct {
 		step  string
 		agent reeve.Agent
@@ -143,8 +136,8 @@ func TestG01_ARefusalEndsTheWayAndNamesItsStep(t *testing.T) {
 					break
 				}
 			}
-			p := PairCalls(h, ListThread(h, c.agent.ID, "session="+c.call.Session))[res.CallID]
-			trail := ActionInfo(t, p[0]).Trail
+			p := kit.PairCalls(h, kit.ListThread(h, c.agent.ID, "session="+c.call.Session))[res.CallID]
+			trail := kit.ActionInfo(t, p[0]).Trail
 			if len(trail) == 0 || trail[len(trail)-1].Name != c.step || trail[len(trail)-1].Verdict != reeve.Refused ||
 				trail[len(trail)-1].Why == "" {
 				t.Fatalf("the trail ends %+v", trail)
@@ -154,10 +147,11 @@ func TestG01_ARefusalEndsTheWayAndNamesItsStep(t *testing.T) {
 					t.Errorf("step %d is %+v, want %s passed", i, s, steps[i])
 				}
 			}
-			if info := ResultInfo(t, p[1]); info.Step.Name != c.step || info.Status != "error" || info.Code != c.code {
+			if info := kit.ResultInfo(t, p[1]); info.Step.Name != c.step || info.Status != "error" ||
+				info.Code != c.code {
 				t.Errorf("the result says %+v", info)
 			}
-			if n := len(ListOperations(h)); n != 1 {
+			if n := len(kit.ListOperations(h)); n != 1 {
 				t.Errorf("%d operations, want the one of the set-up", n)
 			}
 		})
@@ -175,15 +169,15 @@ func TestG01_BudgetIsTheLastStep(t *testing.T) {
 	a := h.Agent("a", "watched")
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/a", map[string]any{"categories": []string{"work"}})
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/workspace", map[string]any{"limit": map[string]any{"micros": 4}})
-	_, p, status := TryCall(h, a.ID, Call{"tool": "watched"})
+	_, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "watched"})
 	if status != http.StatusPaymentRequired || p.Code != reeve.BudgetExceeded {
 		t.Fatalf("%d %+v", status, p)
 	}
 	if w.counts() != [4]int64{1, 1, 1, 0} {
 		t.Errorf("scope, check, preview and handler ran %v times", w.counts())
 	}
-	pair := PairCalls(h, ListThread(h, a.ID, ""))[p.CallID]
-	if info := ResultInfo(t, pair[1]); info.Step.Name != "budget" {
+	pair := kit.PairCalls(h, kit.ListThread(h, a.ID, ""))[p.CallID]
+	if info := kit.ResultInfo(t, pair[1]); info.Step.Name != "budget" {
 		t.Errorf("refused by %+v", info.Step)
 	}
 }
@@ -194,11 +188,11 @@ func TestG01_ACallThatPassesHasSeenEveryStep(t *testing.T) {
 	var w watched
 	h := reevetest.Start(t, w.tool("watched"))
 	w.in(h, "work")
-	NewCategory(h, "other")
+	kit.NewCategory(h, "other")
 	a := h.Agent("a", "watched")
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/a", map[string]any{"categories": []string{"work", "other"}})
 	res := h.Call(a.ID, "watched", map[string]any{"n": 1})
-	trail := ActionInfo(t, PairCalls(h, ListThread(h, a.ID, ""))[res.CallID][0]).Trail
+	trail := kit.ActionInfo(t, kit.PairCalls(h, kit.ListThread(h, a.ID, ""))[res.CallID][0]).Trail
 	if len(trail) != len(steps) {
 		t.Fatalf("the trail is %+v", trail)
 	}
@@ -216,10 +210,10 @@ func TestG01_ACallThatPassesHasSeenEveryStep(t *testing.T) {
 // forbidden a moment ago, here or on another server, reaches nobody.
 func TestG01_AReadThatIsRefusedIsNotMade(t *testing.T) {
 	t.Parallel()
-	var ran Counter
-	reads := Tool("reads", reeve.Read, ran.Handle)
+	var ran kit.Counter
+	reads := kit.Tool("reads", reeve.Read, ran.Handle)
 	reads.Tier, reads.Capability = reeve.ReadOnly, "files.read"
-	one, shared := reevetest.Start(t, reads), StartTwoServers(t, reads)
+	one, shared := reevetest.Start(t, reads), kit.StartTwoServers(t, reads)
 	for name, servers := range map[string][2]*reevetest.Host{"here": {one, one}, "elsewhere": {shared[0], shared[1]}} {
 		for _, change := range []struct {
 			method, path string
@@ -227,10 +221,11 @@ func TestG01_AReadThatIsRefusedIsNotMade(t *testing.T) {
 			status       int
 			code         reeve.Code
 		}{
-			{"PATCH", "/api/agents/%s", Object{"policy": Object{"tools": Object{"reads": "deny"}}}, 403, reeve.Denied},
-			{"PATCH", "/api/agents/%s", Object{"policy": Object{"tools": Object{"reads": "ask"}}}, 202,
+			{"PATCH", "/api/agents/%s", kit.Object{"policy": kit.Object{"tools": kit.Object{"reads": "deny"}}}, 403,
+				reeve.Denied},
+			{"PATCH", "/api/agents/%s", kit.Object{"policy": kit.Object{"tools": kit.Object{"reads": "ask"}}}, 202,
 				reeve.ApprovalRequired},
-			{"PATCH", "/api/agents/%s", Object{"kind": "powerless"}, 403, reeve.OutOfScope},
+			{"PATCH", "/api/agents/%s", kit.Object{"kind": "powerless"}, 403, reeve.OutOfScope},
 			{"DELETE", "/api/agents/%s/tools/reads", nil, 404, reeve.NotFound},
 			{"DELETE", "/api/agents/%s", nil, 404, reeve.NotFound},
 		} {
@@ -241,7 +236,7 @@ func TestG01_AReadThatIsRefusedIsNotMade(t *testing.T) {
 			if r := alter.Do(change.method, fmt.Sprintf(change.path, a.ID), change.body); r.Status >= 300 {
 				t.Fatalf("%s %s: %d %s", change.method, change.path, r.Status, r.Body)
 			}
-			res, p, status := TryCall(caller, a.ID, Call{"tool": "reads"})
+			res, p, status := kit.TryCall(caller, a.ID, kit.Call{"tool": "reads"})
 			if status != change.status || p.Code != change.code && res.Code != change.code || ran.Count() != before {
 				t.Errorf("%s, %s %s %v: %d %s%s, made %d times", name, change.method, change.path, change.body, status,
 					p.Code, res.Code, ran.Count()-before)
@@ -253,31 +248,32 @@ func TestG01_AReadThatIsRefusedIsNotMade(t *testing.T) {
 // A call by a name is that agent's who has it now, also where nothing is written before its handler runs.
 func TestG01_ANameIsWhoHasItNow(t *testing.T) {
 	t.Parallel()
-	one, shared := reevetest.Start(t), StartTwoServers(t)
+	one, shared := reevetest.Start(t), kit.StartTwoServers(t)
 	for name, servers := range map[string][2]*reevetest.Host{"here": {one, one}, "elsewhere": {shared[0], shared[1]}} {
 		t.Run(name, func(t *testing.T) {
 			caller, alter := servers[0], servers[1]
-			rename := func(id, to string) { alter.Want(200, nil, "PATCH", "/api/agents/"+id, Object{"name": to}) }
+			rename := func(id, to string) { alter.Want(200, nil, "PATCH", "/api/agents/"+id, kit.Object{"name": to}) }
 			var ids []string
 			for _, name := range []string{"ann", "bob"} {
 				a := caller.Agent(name, "write_file", "read_file")
-				caller.Call(name, "write_file", Call{"path": "/who", "content": name})
-				caller.Call(name, "read_file", Call{"path": "/who"})
+				caller.Call(name, "write_file", kit.Call{"path": "/who", "content": name})
+				caller.Call(name, "read_file", kit.Call{"path": "/who"})
 				ids = append(ids, a.ID)
 			}
 			rename(ids[0], "cas")
 			rename(ids[1], "ann")
-			if res := caller.Call("ann", "read_file", Call{"path": "/who"}); !strings.Contains(res.Content, "bob") {
+			if res := caller.Call("ann", "read_file", kit.Call{"path": "/who"}); !strings.Contains(res.Content, "bob") {
 				t.Errorf("the name ann, which bob has taken, reads %q", res.Content)
 			}
-			if _, p, status := TryCall(caller, "bob",
-				Call{"tool": "read_file", "args": Object{"path": "/who"}}); status != 404 || p.Code != reeve.NotFound {
+			if _, p, status := kit.TryCall(caller, "bob",
+				kit.Call{"tool": "read_file", "args": kit.Object{"path": "/who"}}); status != 404 ||
+				p.Code != reeve.NotFound {
 				t.Errorf("a name that nobody has: %d %+v", status, p)
 			}
 			alter.Want(204, nil, "DELETE", "/api/agents/"+ids[1], nil)
 			again := alter.Agent("ann", "read_file")
-			if res, p, status := TryCall(caller, "ann",
-				Call{"tool": "read_file", "args": Object{"path": "/who"}}); status != 200 || !res.IsError &&
+			if res, p, status := kit.TryCall(caller, "ann",
+				kit.Call{"tool": "read_file", "args": kit.Object{"path": "/who"}}); status != 200 || !res.IsError &&
 				res.Content == "bob" {
 				t.Errorf("made anew as %s: %d %+v %+v", again.ID, status, res, p)
 			}
@@ -295,17 +291,17 @@ func TestG01_AToolsOwnJudgementThatFailsRefuses(t *testing.T) {
 		"nilled": func() error { var e *reeve.Error; return e },
 	}
 	var list []reeve.Tool
-	var ran Counter
+	var ran kit.Counter
 	for name, f := range fail {
-		c := Tool("check_"+name, reeve.Keyed, ran.Handle)
+		c := kit.Tool("check_"+name, reeve.Keyed, ran.Handle)
 		c.Check = func(context.Context, *reeve.Invocation) error { return f() }
-		s := Tool("scope_"+name, reeve.Keyed, ran.Handle)
+		s := kit.Tool("scope_"+name, reeve.Keyed, ran.Handle)
 		s.Categories = func(context.Context, *reeve.Invocation) ([]string, error) { return nil, f() }
-		p := Tool("preview_"+name, reeve.Keyed, ran.Handle)
+		p := kit.Tool("preview_"+name, reeve.Keyed, ran.Handle)
 		p.Preview = func(context.Context, *reeve.Invocation) (reeve.Preview, error) { return reeve.Preview{}, f() }
 		list = append(list, c, s, p)
 	}
-	hang := Tool("check_hang", reeve.Keyed, ran.Handle)
+	hang := kit.Tool("check_hang", reeve.Keyed, ran.Handle)
 	hang.TimeoutMS = 20
 	never := make(chan struct{})
 	hang.Check = func(context.Context, *reeve.Invocation) error { <-never; return nil }
@@ -321,13 +317,13 @@ func TestG01_AToolsOwnJudgementThatFailsRefuses(t *testing.T) {
 			continue
 		}
 		prefix, _, _ := strings.Cut(tool.ID, "_")
-		if info := ResultInfo(t, PairCalls(h,
-			ListThread(h, a.ID, "session="+tool.ID))[res.CallID][1]); info.Step.Name != want[prefix] {
+		if info := kit.ResultInfo(t, kit.PairCalls(h,
+			kit.ListThread(h, a.ID, "session="+tool.ID))[res.CallID][1]); info.Step.Name != want[prefix] {
 			t.Errorf("%s was refused by %+v", tool.ID, info.Step)
 		}
 	}
-	if ran.Count() != 0 || len(ListOperations(h)) != 0 {
-		t.Errorf("%d ran, %d operations", ran.Count(), len(ListOperations(h)))
+	if ran.Count() != 0 || len(kit.ListOperations(h)) != 0 {
+		t.Errorf("%d ran, %d operations", ran.Count(), len(kit.ListOperations(h)))
 	}
 }
 
@@ -336,71 +332,78 @@ func TestG02_EveryCallLeavesOneActionAndOneResult(t *testing.T) {
 	t.Parallel()
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
-	var ran Counter
-	hang := Tool("hang", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { <-never; return nil, nil })
+	var ran kit.Counter
+	hang := kit.Tool("hang", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+		<-never
+		return nil,
+			nil
+	})
 	hang.TimeoutMS = 20
-	hangLocal := Tool("hang_local", reeve.Local, func(context.Context, *reeve.Invocation) (any,
+	hangLocal := kit.Tool("hang_local", reeve.Local, func(context.Context, *reeve.Invocation) (any,
 		error) {
 		<-never
 		return nil, nil
 	})
 	hangLocal.TimeoutMS = 20
-	preview := Tool("previewed", reeve.Keyed, ran.Handle)
+	preview := kit.Tool("previewed", reeve.Keyed, ran.Handle)
 	preview.Preview = func(context.Context, *reeve.Invocation) (reeve.Preview, error) {
 		return reeve.Preview{Change: "+1"}, nil
 	}
-	privileged := Tool("privileged", reeve.Unsafe, ran.Handle)
+	privileged := kit.Tool("privileged", reeve.Unsafe, ran.Handle)
 	privileged.Tier = reeve.Privileged
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	h := reevetest.StartWith(t, cfg,
-		Tool("read", reeve.Read, ran.Handle), Tool("local", reeve.Local, ran.Handle),
-		Tool("keyed", reeve.Keyed, ran.Handle), Tool("unsafe", reeve.Unsafe, ran.Handle),
-		Tool("fails", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+		kit.Tool("read", reeve.Read, ran.Handle), kit.Tool("local", reeve.Local, ran.Handle),
+		kit.Tool("keyed", reeve.Keyed, ran.Handle), kit.Tool("unsafe", reeve.Unsafe, ran.Handle),
+		kit.Tool("fails", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 			return nil,
 				errors.New("no")
 		}),
-		Tool("fails_local", reeve.Local, func(context.Context, *reeve.Invocation) (any, error) {
+		kit.Tool("fails_local", reeve.Local, func(context.Context, *reeve.Invocation) (any, error) {
 			return nil,
 				errors.New("no")
 		}),
-		Tool("fails_keyed", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+		kit.Tool("fails_keyed", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 			return nil,
 				errors.New("no")
 		}),
-		Tool("panics", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { panic("boom") }),
-		Tool("panics_unsafe", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) { panic("boom") }),
+		kit.Tool("panics", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { panic("boom") }),
+		kit.Tool("panics_unsafe", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any,
+			error) {
+			panic("boom")
+		}),
 		hang, hangLocal, preview, privileged)
 	all := []string{"read", "local", "keyed", "unsafe", "fails", "fails_local", "fails_keyed", "panics",
 		"panics_unsafe", "hang", "hang_local", "previewed", "privileged"}
 	a := h.Agent("a", all...)
 	made := 0
-	ask := func(c Call, headers ...string) reeve.Result {
+	ask := func(c kit.Call, headers ...string) reeve.Result {
 		made++
-		res, p, _ := TryCall(h, a.ID, c, headers...)
+		res, p, _ := kit.TryCall(h, a.ID, c, headers...)
 		if res.CallID == "" && p.CallID == "" {
 			t.Errorf("%v names no call: %+v", c, p)
 		}
 		return res
 	}
 	for _, id := range all[:11] {
-		if res := ask(Call{"tool": id}); res.State == reeve.Unknown { // its result comes with a person's word
+		if res := ask(kit.Call{"tool": id}); res.State == reeve.Unknown { // its result comes with a person's word
 			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/resolve",
 				map[string]any{"resolution": "skip"})
 		}
 	}
-	ask(Call{"tool": "previewed", "preview_only": true})
-	ask(Call{"tool": "read", "args": []int{1}})
-	ask(Call{"tool": "nope", "args": map[string]any{"any": "thing"}})
-	ask(Call{"tool": "file_read"})
-	first := ask(Call{"tool": "keyed"}, "Idempotency-Key", "k")
+	ask(kit.Call{"tool": "previewed", "preview_only": true})
+	ask(kit.Call{"tool": "read", "args": []int{1}})
+	ask(kit.Call{"tool": "nope", "args": map[string]any{"any": "thing"}})
+	ask(kit.Call{"tool": "file_read"})
+	first := ask(kit.Call{"tool": "keyed"}, "Idempotency-Key", "k")
 	again := h.Call(a.ID, "keyed", nil, "Idempotency-Key", "k") // the stored result: no call of its own
 	if !again.Replayed || again.CallID != first.CallID {
 		t.Errorf("the replay is %+v", again)
 	}
-	Decide(h, ask(Call{"tool": "privileged"}).ApprovalID, "approve")
-	Decide(h, ask(Call{"tool": "privileged"}).ApprovalID, "deny")
+	kit.Decide(h, ask(kit.Call{"tool": "privileged"}).ApprovalID, "approve")
+	kit.Decide(h, ask(kit.Call{"tool": "privileged"}).ApprovalID, "deny")
 	h.Settle(t.Context())
-	got := PairCalls(h, ListThread(h, a.ID, ""))
+	got := kit.PairCalls(h, kit.ListThread(h, a.ID, ""))
 	if len(got) != made {
 		t.Errorf("%d calls left %d actions", made, len(got))
 	}
@@ -414,9 +417,9 @@ func TestG02_EveryCallLeavesOneActionAndOneResult(t *testing.T) {
 // Concurrent calls of one thread leave one chain, in which every action comes before its result.
 func TestG02_ConcurrentCallsShareOneChain(t *testing.T) {
 	t.Parallel()
-	var ran Counter
-	h := reevetest.Start(t, Tool("read", reeve.Read, ran.Handle), Tool("local", reeve.Local, ran.Handle),
-		Tool("keyed", reeve.Keyed, ran.Handle))
+	var ran kit.Counter
+	h := reevetest.Start(t, kit.Tool("read", reeve.Read, ran.Handle), kit.Tool("local", reeve.Local, ran.Handle),
+		kit.Tool("keyed", reeve.Keyed, ran.Handle))
 	a := h.Agent("a", "read", "local", "keyed")
 	done := make(chan error)
 	const n = 24
@@ -432,7 +435,7 @@ func TestG02_ConcurrentCallsShareOneChain(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := PairCalls(h, ListThread(h, a.ID, "")); len(got) != n {
+	if got := kit.PairCalls(h, kit.ListThread(h, a.ID, "")); len(got) != n {
 		t.Errorf("%d calls left %d actions", n, len(got))
 	}
 }
@@ -443,7 +446,7 @@ func TestG02_ACallerThatGoesAwayIsRecorded(t *testing.T) {
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
 		t.Run(string(effect), func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			h := reevetest.Start(t, Tool("leave", effect, func(context.Context, *reeve.Invocation) (any,
+			h := reevetest.Start(t, kit.Tool("leave", effect, func(context.Context, *reeve.Invocation) (any,
 				error) {
 				cancel()
 				return "done", nil
@@ -453,7 +456,7 @@ func TestG02_ACallerThatGoesAwayIsRecorded(t *testing.T) {
 			if err != nil {
 				t.Errorf("%+v, %v", res, err)
 			}
-			if got := PairCalls(h, ListThread(h, a.ID, "")); len(got) != 1 {
+			if got := kit.PairCalls(h, kit.ListThread(h, a.ID, "")); len(got) != 1 {
 				t.Errorf("%d actions", len(got))
 			}
 		})
@@ -465,7 +468,7 @@ func TestG02_ACallerThatGoesAwayFromAWorkspaceThatChanges(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	var h *reevetest.Host
-	h = reevetest.Start(t, Tool("leave", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
+	h = reevetest.Start(t, kit.Tool("leave", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
 		h.Want(http.StatusNoContent, nil, "POST", "/api/resume", map[string]any{"agent": "a"})
 		cancel()
 		return nil, ctx.Err()
@@ -475,7 +478,7 @@ func TestG02_ACallerThatGoesAwayFromAWorkspaceThatChanges(t *testing.T) {
 	if reeve.CodeOf(err) != reeve.Canceled {
 		t.Errorf("%+v, %v", res, err)
 	}
-	if got := PairCalls(h, ListThread(h, a.ID, "")); len(got) != 1 || got[res.CallID][0].ID != res.CallID {
+	if got := kit.PairCalls(h, kit.ListThread(h, a.ID, "")); len(got) != 1 || got[res.CallID][0].ID != res.CallID {
 		t.Errorf("the call %q left %+v", res.CallID, got)
 	}
 }
@@ -487,12 +490,12 @@ func TestG03_NotFoundSaysNothingMore(t *testing.T) {
 	a := h.Agent("a", "read_file")
 	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "other"})
 	body := map[string]any{"id": "theirs", "description": "d", "effect": "read",
-		"parameters": json.RawMessage(AnyObject),
+		"parameters": json.RawMessage(kit.AnyObject),
 		"spec":       map[string]any{"method": "GET", "url": "https://example.com/"}}
 	h.Want(http.StatusCreated, nil, "POST", "/api/tools", body, "X-Workspace-Id", "other")
 	body["id"] = "broken"
 	h.Want(http.StatusCreated, nil, "POST", "/api/tools", body)
-	answer := func(id string, c Call) string {
+	answer := func(id string, c kit.Call) string {
 		r := h.Do("POST", "/api/agents/"+a.ID+"/calls", c.With("tool", id))
 		var p api.Problem
 		r.Decode(t, &p)
@@ -503,7 +506,8 @@ func TestG03_NotFoundSaysNothingMore(t *testing.T) {
 		b, _ := json.Marshal(p)
 		return strings.ReplaceAll(string(b), id, "NAME")
 	}
-	for _, c := range []Call{{}, {"args": map[string]any{"path": "/x"}}, {"args": "not json"}, {"preview_only": true},
+	for _, c := range []kit.Call{{}, {"args": map[string]any{"path": "/x"}}, {"args": "not json"},
+		{"preview_only": true},
 		{"tools": []string{"read_file"}}, {"idempotency_key": "k"}} {
 		want := answer("missing", c)
 		for _, id := range []string{"theirs", "broken", "file_write", "write_file", "MISSING", "read_file ",
@@ -541,13 +545,13 @@ const strictShape = `{"type":"object","additionalProperties":false,"required":["
 
 func TestG04_EveryWrongArgumentIsNamed(t *testing.T) {
 	t.Parallel()
-	var ran Counter
-	strict := Tool("strict", reeve.Local, ran.Handle)
+	var ran kit.Counter
+	strict := kit.Tool("strict", reeve.Local, ran.Handle)
 	strict.Parameters = json.RawMessage(strictShape)
 	h := reevetest.Start(t, strict)
 	a := h.Agent("a", "strict")
 	for _, c := range schemaCases {
-		_, p, status := TryCall(h, a.ID, Call{"tool": "strict", "args": json.RawMessage(c.args)})
+		_, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "strict", "args": json.RawMessage(c.args)})
 		if status != http.StatusBadRequest || p.Code != reeve.Validation {
 			t.Errorf("%s: %d %+v", c.args, status, p)
 			continue
@@ -570,7 +574,7 @@ func TestG04_EveryWrongArgumentIsNamed(t *testing.T) {
 		if len(got) != len(c.paths) {
 			t.Errorf("%s: %+v, want %v", c.args, p.Errors, c.paths)
 		}
-		info := ResultInfo(t, PairCalls(h, ListThread(h, a.ID, ""))[p.CallID][1])
+		info := kit.ResultInfo(t, kit.PairCalls(h, kit.ListThread(h, a.ID, ""))[p.CallID][1])
 		if len(info.Fields) != len(p.Errors) {
 			t.Errorf("the record keeps %+v of %+v", info.Fields, p.Errors)
 		}
@@ -586,12 +590,12 @@ func TestG04_EveryWrongArgumentIsNamed(t *testing.T) {
 // A key whose call was refused can be used again: nothing was done with it.
 func TestG04_ARefusedCallDoesNotUseUpItsKey(t *testing.T) {
 	t.Parallel()
-	var ran Counter
-	strict := Tool("strict", reeve.Local, ran.Handle)
+	var ran kit.Counter
+	strict := kit.Tool("strict", reeve.Local, ran.Handle)
 	strict.Parameters = json.RawMessage(strictShape)
 	h := reevetest.Start(t, strict)
 	a := h.Agent("a", "strict")
-	if _, _, status := TryCall(h, a.ID, Call{"tool": "strict"}, "Idempotency-Key",
+	if _, _, status := kit.TryCall(h, a.ID, kit.Call{"tool": "strict"}, "Idempotency-Key",
 		"k"); status != http.StatusBadRequest {
 		t.Fatal(status)
 	}
@@ -604,7 +608,7 @@ func TestG04_ARefusedCallDoesNotUseUpItsKey(t *testing.T) {
 func TestG05_WhatModelsReallySend(t *testing.T) {
 	t.Parallel()
 	var got atomic.Value
-	strict := Tool("strict", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+	strict := kit.Tool("strict", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		got.Store(string(inv.Args))
 		return "ok", nil
 	})
@@ -655,7 +659,7 @@ func TestG05_WhatModelsReallySend(t *testing.T) {
 				res, err = h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: "strict",
 					Args: json.RawMessage(c.args)})
 			} else if strings.ToValidUTF8(c.args, "") == c.args { // text that a model sent, in a request of its own
-				r := h.Do("POST", "/api/agents/"+a.ID+"/calls", Call{"tool": "strict", "args": c.args})
+				r := h.Do("POST", "/api/agents/"+a.ID+"/calls", kit.Call{"tool": "strict", "args": c.args})
 				if r.Status == http.StatusOK {
 					r.Decode(t, &res)
 				} else {
@@ -695,7 +699,7 @@ func TestG05_TheRecordOfBrokenArgumentsIsBounded(t *testing.T) {
 	if reeve.CodeOf(err) != reeve.Validation {
 		t.Fatal(err)
 	}
-	p := PairCalls(h, ListThread(h, a.ID, ""))[res.CallID]
+	p := kit.PairCalls(h, kit.ListThread(h, a.ID, ""))[res.CallID]
 	for i, m := range p {
 		if n := len(m.Content) + len(m.Metadata); n > 64<<10 {
 			t.Errorf("message %d has %d bytes", i, n)
@@ -711,34 +715,34 @@ func TestG06_OperatorSettingsStayInside(t *testing.T) {
 	t.Parallel()
 	const sealed, header, key = "topsecret-value-1", "quiet-header-value",
 		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-	w := NewWitness(t)
+	w := kit.NewWitness(t)
 	w.Before = func(n int, out http.ResponseWriter, r *http.Request) bool { // a far side that says back all it was told
 		out.WriteHeader([]int{200, 400, 500}[n%3])
 		fmt.Fprintf(out, "you sent %s and %s", r.Header.Get("X-Key"), r.URL.Query().Get("k"))
 		return true
 	}
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.SecretKey, cfg.OutputCap = key, 4321
 	h := reevetest.StartWith(t, cfg)
 	h.Want(http.StatusNoContent, nil, "PUT", "/api/secrets/KEY", map[string]any{"value": sealed})
-	DefineHTTPTool(h, "post", reeve.Unsafe, map[string]any{"method": "POST", "url": w.URL + "/hook?k=${secret:KEY}",
+	kit.DefineHTTPTool(h, "post", reeve.Unsafe, map[string]any{"method": "POST", "url": w.URL + "/hook?k=${secret:KEY}",
 		"headers": map[string]any{"X-Key": "${secret:KEY}", "X-Other": header}},
 		map[string]any{"retry": map[string]any{"attempts": 2, "delay_ms": 1, "max_ms": 1}})
-	DefineHTTPTool(h, "unreachable", reeve.Unsafe, map[string]any{"method": "POST", "url": ClosedPort + "/hook",
+	kit.DefineHTTPTool(h, "unreachable", reeve.Unsafe, map[string]any{"method": "POST", "url": kit.ClosedPort + "/hook",
 		"headers": map[string]any{"X-Key": "${secret:KEY}"}}, nil)
 	a := h.Agent("a", "post", "unreachable")
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/workspace",
 		map[string]any{"limit": map[string]any{"calls": 987654}})
 	var said []string
 	for range 3 {
-		said = append(said, string(h.Do("POST", "/api/agents/a/calls", Call{"tool": "post"}).Body))
+		said = append(said, string(h.Do("POST", "/api/agents/a/calls", kit.Call{"tool": "post"}).Body))
 	}
-	said = append(said, string(h.Do("POST", "/api/agents/a/calls", Call{"tool": "unreachable"}).Body),
-		string(h.Do("POST", "/api/agents/a/calls", Call{"tool": "post", "args": 5}).Body),
+	said = append(said, string(h.Do("POST", "/api/agents/a/calls", kit.Call{"tool": "unreachable"}).Body),
+		string(h.Do("POST", "/api/agents/a/calls", kit.Call{"tool": "post", "args": 5}).Body),
 		string(h.Do("GET", "/api/agents/a/messages", nil).Body),
 		string(h.Do("GET", "/api/operations", nil).Body),
 		string(h.Do("GET", "/api/inbox", nil).Body))
-	for _, m := range ListThread(h, a.ID, "") {
+	for _, m := range kit.ListThread(h, a.ID, "") {
 		said = append(said, string(h.Do("GET", "/api/calls/"+m.ID+"/explanation", nil).Body))
 	}
 	for _, text := range said {
@@ -764,11 +768,11 @@ func TestG06_OperatorSettingsStayInside(t *testing.T) {
 // A tool that does not say what its calls do is unsafe, needs approval, and is never sent twice.
 func TestG07_NoEffectMeansUnsafe(t *testing.T) {
 	t.Parallel()
-	var ran Counter
-	vague := reeve.Tool{ID: "vague", Description: "Does something.", Parameters: json.RawMessage(AnyObject),
+	var ran kit.Counter
+	vague := reeve.Tool{ID: "vague", Description: "Does something.", Parameters: json.RawMessage(kit.AnyObject),
 		Handler: ran.Handle}
 	h := reevetest.Start(t, vague)
-	DefineHTTPTool(h, "vague_http", "", map[string]any{"method": "POST", "url": "https://example.com/"},
+	kit.DefineHTTPTool(h, "vague_http", "", map[string]any{"method": "POST", "url": "https://example.com/"},
 		map[string]any{"tier": nil, "effect": nil})
 	for _, id := range []string{"vague", "vague_http"} {
 		var v api.ToolView
@@ -782,15 +786,15 @@ func TestG07_NoEffectMeansUnsafe(t *testing.T) {
 		t.Errorf("%+v after %d runs", res, ran.Count())
 	}
 	if err := h.AddTool(reeve.Tool{ID: "wrong", Description: "d", Effect: "harmless",
-		Parameters: json.RawMessage(AnyObject), Handler: ran.Handle}); reeve.CodeOf(err) != reeve.Validation {
+		Parameters: json.RawMessage(kit.AnyObject), Handler: ran.Handle}); reeve.CodeOf(err) != reeve.Validation {
 		t.Errorf("an effect class of one's own: %v", err)
 	}
 	if err := h.AddTool(reeve.Tool{ID: "sly", Description: "d", Effect: reeve.Keyed, Tier: reeve.ReadOnly,
-		Parameters: json.RawMessage(AnyObject), Handler: ran.Handle}); reeve.CodeOf(err) != reeve.Validation {
+		Parameters: json.RawMessage(kit.AnyObject), Handler: ran.Handle}); reeve.CodeOf(err) != reeve.Validation {
 		t.Errorf("a mutating tool that calls itself read_only: %v", err)
 	}
 	if err := h.AddTool(reeve.Tool{ID: "blind", Description: "d", Effect: reeve.Verifiable,
-		Parameters: json.RawMessage(AnyObject), Handler: ran.Handle}); reeve.CodeOf(err) != reeve.Validation {
+		Parameters: json.RawMessage(kit.AnyObject), Handler: ran.Handle}); reeve.CodeOf(err) != reeve.Validation {
 		t.Errorf("a verifiable tool that cannot look: %v", err)
 	}
 }

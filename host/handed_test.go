@@ -1,72 +1,37 @@
 package host_test
 
 import (
-	"encoding/base64"
 	"net/http"
-	seq "slices"
 	"strings"
 	"testing"
 
 	"reeve"
-	"reeve/host"
-	"reeve/model"
-	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // pixel is a picture.
 const pixel = "R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
 
-// MediaShownTo gives what files the agent with these instructions was last shown, by name, with their bytes.
-func (l *RecordingModel) MediaShownTo(system string) (list []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range seq.Backward(l.Requests) {
-		if !strings.Contains(r.System, system) {
-			continue
-		}
-		for _, m := range r.Messages {
-			for _, p := range m.Parts {
-				if p.Type == model.Media {
-					list = append(list, p.Name+" "+p.MediaType+" "+base64.StdEncoding.EncodeToString(p.Data)+p.URL)
-				}
-			}
-		}
-		return list
-	}
-	return nil
-}
-
-// RunWithRecordingModel is a host whose model follows a script, and is overheard.
-func RunWithRecordingModel(t *testing.T, script string) (*reevetest.Host, *RecordingModel) {
-	t.Helper()
-	parsed, err := model.ParseScript([]byte("answers:\n" + script))
-	if err != nil {
-		t.Fatal(err)
-	}
-	heard := &RecordingModel{Model: model.Rehearsal(parsed)}
-	return reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard}), heard
-}
-
 // TestW17_AttachmentsGoAlong: what was attached to a turn reaches whoever its agent hands a task to, and whoever that
 // one does, byte by byte; the second turn, to which nothing was attached, hands on nothing.
 func TestW17_AttachmentsGoAlong(t *testing.T) {
 	t.Parallel()
-	h, heard := RunWithRecordingModel(t, `- {when: {tool: delegate}, text: "It is a dot."}
+	h, heard := kit.RunWithRecordingModel(t, `- {when: {tool: delegate}, text: "It is a dot."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: middle, input: "what is it?"}}]}
 - {when: {system: I am middle}, calls: [{name: delegate, args: {agent: eyes, input: "look"}}]}
 - {when: {system: I am eyes}, text: "A dot."}
 `)
-	NewPersona(h, "boss", nil, "delegate")
-	NewPersona(h, "middle", nil, "delegate")
-	NewPersona(h, "eyes", nil)
+	kit.NewPersona(h, "boss", nil, "delegate")
+	kit.NewPersona(h, "middle", nil, "delegate")
+	kit.NewPersona(h, "eyes", nil)
 	c := h.Talk("boss")
 	var turn reeve.Turn
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
-		Object{"content": "look at this", "attachments": []Object{
+		kit.Object{"content": "look at this", "attachments": []kit.Object{
 			{"name": "dot.gif", "media_type": "image/gif", "data": pixel},
 			{"name": "note.txt", "media_type": "text/plain",
 				"data": "aGk="}}})
-	if d := WaitForTurn(h, turn.ID); d.Output != "It is a dot." {
+	if d := kit.WaitForTurn(h, turn.ID); d.Output != "It is a dot." {
 		t.Fatalf("%+v", d.Turn)
 	}
 	want := "dot.gif image/gif " + pixel + ", note.txt text/plain aGk="
@@ -75,7 +40,7 @@ func TestW17_AttachmentsGoAlong(t *testing.T) {
 			t.Errorf("%s was shown %s", who, got)
 		}
 	}
-	child := ListChildren(h, turn.ID)
+	child := kit.ListChildren(h, turn.ID)
 	if len(child) != 1 {
 		t.Fatalf("%+v", child)
 	}
@@ -83,7 +48,7 @@ func TestW17_AttachmentsGoAlong(t *testing.T) {
 		Body); !strings.Contains(body, "dot.gif") {
 		t.Errorf("a person does not see it in the other's conversation: %s", body)
 	}
-	WaitForTurn(h, StartTurn(h, c.ID, "and now?").ID)
+	kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "and now?").ID)
 	if got := heard.MediaShownTo("I am eyes"); len(got) != 0 {
 		t.Errorf("nothing was attached, and it was shown %v", got)
 	}
@@ -93,27 +58,27 @@ func TestW17_AttachmentsGoAlong(t *testing.T) {
 // in the conversation.
 func TestW18_AttachmentsAreSeenByWhoIsLoopedIn(t *testing.T) {
 	t.Parallel()
-	h, heard := RunWithRecordingModel(t, `- {when: {system: I am boss, tool: loop_in}, text: "So it is."}
+	h, heard := kit.RunWithRecordingModel(t, `- {when: {system: I am boss, tool: loop_in}, text: "So it is."}
 - {when: {system: I am boss}, calls: [{name: loop_in, args: {agent: eyes, input: "what is it?"}}]}
 - {when: {system: I am eyes, tool: send_media}, text: "A dot, and I drew another."}
 - {when: {system: I am eyes}, calls: [{name: send_media, args: {path: /shared/dot.txt}}]}
 `)
-	NewPersona(h, "boss", nil, "loop_in", "send_media")
-	eyes := NewPersona(h, "eyes", nil, "send_media")
+	kit.NewPersona(h, "boss", nil, "loop_in", "send_media")
+	eyes := kit.NewPersona(h, "eyes", nil, "send_media")
 	h.Agent("clerk", "file_write")
-	h.Call("clerk", "file_write", Call{"path": "/shared/dot.txt", "content": "."})
+	h.Call("clerk", "file_write", kit.Call{"path": "/shared/dot.txt", "content": "."})
 	c := h.Talk("boss")
 	var turn reeve.Turn
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
-		Object{"content": "look at this",
-			"attachments": []Object{{"name": "dot.gif", "media_type": "image/gif", "data": pixel}}})
-	if d := WaitForTurn(h, turn.ID); d.Output != "So it is." {
+		kit.Object{"content": "look at this",
+			"attachments": []kit.Object{{"name": "dot.gif", "media_type": "image/gif", "data": pixel}}})
+	if d := kit.WaitForTurn(h, turn.ID); d.Output != "So it is." {
 		t.Fatalf("%+v", d.Turn)
 	}
 	if got := strings.Join(heard.MediaShownTo("I am eyes"), ", "); got != "dot.gif image/gif "+pixel {
 		t.Errorf("it was shown %s", got)
 	}
-	if list := ListMediaFrames(h, c.ID); len(list) != 1 || list[0].AgentID != eyes.ID ||
+	if list := kit.ListMediaFrames(h, c.ID); len(list) != 1 || list[0].AgentID != eyes.ID ||
 		list[0].Attachments[0].Name != "dot.txt" {
 		t.Errorf("the conversation was sent %+v", list)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"reeve/host"
 	"reeve/internal/store/storetest"
+	"reeve/test/kit"
 )
 
 // A database that hangs does not keep a server from stopping, though commits wait for it.
@@ -25,7 +26,7 @@ func TestStopWhileTheDatabaseHangs(t *testing.T) {
 	}
 	address, hold, lost := storetest.Hang(t)
 	database.Host, database.RawQuery = address, "sslmode=disable"
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.Database, cfg.SecretKey, cfg.Listen = database.String(), strings.Repeat("ab", 32), "127.0.0.1:0"
 	h, err := host.New(t.Context(), cfg)
 	if err != nil {
@@ -64,7 +65,7 @@ func TestStopWhileTheDatabaseHangs(t *testing.T) {
 			}
 		}()
 	}
-	Eventually(t, "agents are made", func() bool { return made.Load() >= 40 })
+	kit.Eventually(t, "agents are made", func() bool { return made.Load() >= 40 })
 	hold(true)
 	<-lost
 	stop()

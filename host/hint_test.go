@@ -7,24 +7,25 @@ import (
 
 	"reeve"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // A refusal says what would help: what policy denies and what an agent's lifecycle does are not mended by the same.
 func TestG02_TheHintIsAboutWhatRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change Object
+		change kit.Object
 		hint   string
 	}{
-		"policy":    {Object{"policy": Object{"tools": Object{"act": "deny"}}}, "change the policy of"},
-		"dormant":   {Object{"lifecycle": "dormant"}, "--lifecycle active"},
-		"destroyed": {Object{"lifecycle": "destroyed"}, "use another agent"},
+		"policy":    {kit.Object{"policy": kit.Object{"tools": kit.Object{"act": "deny"}}}, "change the policy of"},
+		"dormant":   {kit.Object{"lifecycle": "dormant"}, "--lifecycle active"},
+		"destroyed": {kit.Object{"lifecycle": "destroyed"}, "use another agent"},
 	} {
-		var ran Counter
-		h := reevetest.Start(t, Tool("act", reeve.Keyed, ran.Handle))
+		var ran kit.Counter
+		h := reevetest.Start(t, kit.Tool("act", reeve.Keyed, ran.Handle))
 		a := h.Agent("a", "act")
-		UpdateAgent(h, a, c.change)
-		if _, p, status := TryCall(h, a.ID, Call{"tool": "act"}); status != http.StatusForbidden ||
+		kit.UpdateAgent(h, a, c.change)
+		if _, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "act"}); status != http.StatusForbidden ||
 			p.Code != reeve.Denied ||
 			!strings.Contains(p.Hint, c.hint) || c.hint != "change the policy of" &&
 			strings.Contains(p.Hint, "policy") {

@@ -10,6 +10,7 @@ import (
 
 	"reeve"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // slowly is a verifiable tool whose effect comes later than its request is given up, or its server dies.
@@ -21,7 +22,7 @@ type slowly struct {
 }
 
 func (s *slowly) tool(timeoutMS int64) reeve.Tool {
-	t := Tool("slow", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
+	t := kit.Tool("slow", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
 		if s.sent.Add(1) == 1 && s.hold != nil {
 			close(s.began)
 			<-s.hold
@@ -43,7 +44,7 @@ func (s *slowly) tool(timeoutMS int64) reeve.Tool {
 func (s *slowly) lookUp(h *reevetest.Host, times int64) {
 	h.T.Helper()
 	until := s.looks.Load() + times
-	Eventually(h.T, "the operation to be looked up", func() bool {
+	kit.Eventually(h.T, "the operation to be looked up", func() bool {
 		if _, err := h.Step(h.T.Context()); err != nil {
 			h.T.Fatal(err)
 		}
@@ -55,7 +56,7 @@ func (s *slowly) lookUp(h *reevetest.Host, times int64) {
 func (s *slowly) crash(t *testing.T, before, after int64) (*reevetest.Host, reeve.Operation) {
 	t.Helper()
 	s.hold, s.began = make(chan struct{}), make(chan struct{})
-	h := reevetest.StartWith(t, FastConfig(t), s.tool(before))
+	h := reevetest.StartWith(t, kit.FastConfig(t), s.tool(before))
 	a := h.Agent("a", "slow")
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -64,8 +65,8 @@ func (s *slowly) crash(t *testing.T, before, after int64) (*reevetest.Host, reev
 	})
 	t.Cleanup(func() { close(s.hold); wg.Wait() })
 	<-s.began
-	next := RestartAfterCrash(h, s.tool(after))
-	return next, ListOperations(next)[0]
+	next := kit.RestartAfterCrash(h, s.tool(after))
+	return next, kit.ListOperations(next)[0]
 }
 
 // A look-up that does not find the effect counts only after the call's time limit has passed since it was sent: until
@@ -78,7 +79,7 @@ func TestG28_NotFoundCountsOnlyAfterTheTimeLimit(t *testing.T) {
 		var s slowly
 		h, op := s.crash(t, long, long)
 		s.lookUp(h, 20) // more often than there are tries
-		got := GetOperation(h, op.ID)
+		got := kit.GetOperation(h, op.ID)
 		if s.sent.Load() != 1 || got.State != reeve.Dispatched || got.NextAttemptAt == nil {
 			t.Fatalf("sent %d times, %+v", s.sent.Load(), got)
 		}
@@ -90,10 +91,10 @@ func TestG28_NotFoundCountsOnlyAfterTheTimeLimit(t *testing.T) {
 	t.Run("after a lost connection", func(t *testing.T) {
 		t.Parallel()
 		var s slowly
-		h := reevetest.StartWith(t, FastConfig(t), s.tool(long))
+		h := reevetest.StartWith(t, kit.FastConfig(t), s.tool(long))
 		res := h.Call(h.Agent("a", "slow").ID, "slow", nil)
 		s.lookUp(h, 20)
-		if got := GetOperation(h, res.OperationID); s.sent.Load() != 1 || got.State != reeve.Dispatched {
+		if got := kit.GetOperation(h, res.OperationID); s.sent.Load() != 1 || got.State != reeve.Dispatched {
 			t.Fatalf("sent %d times, %+v", s.sent.Load(), got)
 		}
 		s.applied.Store(true)
@@ -110,14 +111,14 @@ func TestG28_NotFoundCountsOnlyAfterTheTimeLimit(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := GetOperation(h, op.ID); s.sent.Load() != 1 || got.State == reeve.Committed {
+		if got := kit.GetOperation(h, op.ID); s.sent.Load() != 1 || got.State == reeve.Committed {
 			t.Errorf("sent %d times, %+v", s.sent.Load(), got)
 		}
 	})
 	t.Run("the limit has passed", func(t *testing.T) {
 		t.Parallel()
-		w := NewWitness(t)
-		h, _, op := midway(t, w, reeve.Verifiable, map[string]any{"timeout_ms": 1000}, VerifySpec(w, nil))
+		w := kit.NewWitness(t)
+		h, _, op := midway(t, w, reeve.Verifiable, map[string]any{"timeout_ms": 1000}, kit.VerifySpec(w, nil))
 		w.Forget() // the far side lost it
 		got := finishOperation(h, op.ID)
 		if effects, requests := w.Count(); effects != 1 || requests != 2 || got.State != reeve.Committed {

@@ -10,6 +10,7 @@ import (
 
 	"reeve"
 	"reeve/host"
+	"reeve/test/kit"
 )
 
 const day = 24 * time.Hour
@@ -19,14 +20,14 @@ const day = 24 * time.Hour
 func TestG20_RetentionRemovesWhatIsOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said := ""
-		b := NewBubbleHost(t, host.Config{Retention: host.Duration(30 * day)},
-			ToolReturning("say", func() (any, error) { return strings.Repeat(said, 40_000), nil }))
+		b := kit.NewBubbleHost(t, host.Config{Retention: host.Duration(30 * day)},
+			kit.ToolReturning("say", func() (any, error) { return strings.Repeat(said, 40_000), nil }))
 		b.NewAgent("aide", nil)
 		b.AttachTools("aide", "say", "output_read", "file_write")
 		say := func(text string) string {
 			t.Helper()
 			said = text
-			res := b.CallAs("", "aide", "say", Object{})
+			res := b.CallAs("", "aide", "say", kit.Object{})
 			if res.IsError || !res.Truncated {
 				t.Fatalf("%+v", res)
 			}
@@ -34,7 +35,7 @@ func TestG20_RetentionRemovesWhatIsOld(t *testing.T) {
 		}
 		kept := func(hash string) bool {
 			t.Helper()
-			res := b.CallAs("", "aide", "output_read", Object{"hash": hash})
+			res := b.CallAs("", "aide", "output_read", kit.Object{"hash": hash})
 			if res.IsError && !strings.Contains(res.Hint, "retention") {
 				t.Errorf("%+v", res)
 			}
@@ -46,16 +47,16 @@ func TestG20_RetentionRemovesWhatIsOld(t *testing.T) {
 			return !res.IsError
 		}
 		file := filepath.Join(b.Config.Dir, "workspaces", "default", "shared", "plan.txt")
-		b.CallAs("", "aide", "file_write", Object{"path": "/shared/plan.txt", "content": "as it was"})
+		b.CallAs("", "aide", "file_write", kit.Object{"path": "/shared/plan.txt", "content": "as it was"})
 		old, again := say("old "), say("again ")
-		first := b.CallAs("", "aide", "file_write", Object{"path": "/shared/plan.txt", "content": "changed",
+		first := b.CallAs("", "aide", "file_write", kit.Object{"path": "/shared/plan.txt", "content": "changed",
 			"overwrite": true})
 		b.AdvanceBy(20*day, day)
 		if !kept(old) || !kept(again) {
 			t.Error("something is gone before its time")
 		}
 		say("again ")
-		second := b.CallAs("", "aide", "file_write", Object{"path": "/shared/plan.txt", "content": "and again",
+		second := b.CallAs("", "aide", "file_write", kit.Object{"path": "/shared/plan.txt", "content": "and again",
 			"overwrite": true})
 		b.AdvanceBy(11*day, day)
 		if kept(old) || !kept(again) {
@@ -84,15 +85,15 @@ func TestG20_RetentionRemovesWhatIsOld(t *testing.T) {
 // Without the setting nothing is removed.
 func TestG20_WithoutRetentionNothingIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBubbleHost(t, host.Config{}, ToolReturning("say", func() (any, error) {
+		b := kit.NewBubbleHost(t, host.Config{}, kit.ToolReturning("say", func() (any, error) {
 			return strings.Repeat("text ", 40_000),
 				nil
 		}))
 		b.NewAgent("aide", nil)
 		b.AttachTools("aide", "say", "output_read")
-		res := b.CallAs("", "aide", "say", Object{})
+		res := b.CallAs("", "aide", "say", kit.Object{})
 		b.AdvanceBy(10*365*day, 365*day)
-		if got := b.CallAs("", "aide", "output_read", Object{"hash": res.Hash}); got.IsError {
+		if got := b.CallAs("", "aide", "output_read", kit.Object{"hash": res.Hash}); got.IsError {
 			t.Errorf("%+v", got)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/test/kit"
 )
 
 // What is kept for undo, or was sent in a conversation, is no output: neither a viewer nor an agent that may read no
@@ -15,17 +16,17 @@ import (
 func TestG21_KeptBytesAreReadOnlyAsWhatTheyAre(t *testing.T) {
 	t.Parallel()
 	both := strings.Repeat("an output and a file\n", 1000)
-	h := RunScriptedIn(t, t.TempDir(), `- {when: {tool: send_media}, text: Done.}
+	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {tool: send_media}, text: Done.}
 - {when: {said: send it}, calls: [{name: send_media, args: {path: /shared/sent.txt}}]}
 - {text: Seen.}
-`, ToolReturning("say", func() (any, error) { return both, nil }))
+`, kit.ToolReturning("say", func() (any, error) { return both, nil }))
 	h.Agent("bot", "send_media")
 	h.Agent("clerk", "file_write", "file_delete", "file_restore", "file_read")
 	h.Agent("reader", "say")
-	viewer := NewTokenFor(h, "eve", "viewer")
+	viewer := kit.NewTokenFor(h, "eve", "viewer")
 	read := func(body string) (viewed int, byTool reeve.Result) {
 		hash := reeve.Hash([]byte(body))
-		byTool = h.Call("reader", "output_read", Object{"hash": hash})
+		byTool = h.Call("reader", "output_read", kit.Object{"hash": hash})
 		r := h.Do("GET", "/api/outputs/"+hash, nil, viewer...)
 		if strings.Contains(string(r.Body), body[:20]) != (r.Status == http.StatusOK) ||
 			strings.Contains(byTool.Content, body[:20]) == byTool.IsError {
@@ -34,7 +35,7 @@ func TestG21_KeptBytesAreReadOnlyAsWhatTheyAre(t *testing.T) {
 		return r.Status, byTool
 	}
 	write := func(path, content string, overwrite bool) {
-		if res := h.Call("clerk", "file_write", Object{"path": path, "content": content,
+		if res := h.Call("clerk", "file_write", kit.Object{"path": path, "content": content,
 			"overwrite": overwrite}); res.IsError {
 			t.Fatalf("%+v", res)
 		}
@@ -47,19 +48,19 @@ func TestG21_KeptBytesAreReadOnlyAsWhatTheyAre(t *testing.T) {
 	write("/shared/over.txt", "something else", true)
 	write("/shared/sent.txt", posted, false)
 	write("/shared/both.txt", both, false)
-	removed := h.Call("clerk", "file_delete", Object{"path": "/shared/gone.txt"})
+	removed := h.Call("clerk", "file_delete", kit.Object{"path": "/shared/gone.txt"})
 	if removed.Undo == nil || !strings.Contains(removed.Content, reeve.Hash([]byte(gone))) {
 		t.Fatalf("the ledger does not name what is kept: %+v", removed)
 	}
-	h.Call("clerk", "file_delete", Object{"path": "/shared/both.txt"})
+	h.Call("clerk", "file_delete", kit.Object{"path": "/shared/both.txt"})
 	c := h.Talk("bot")
-	WaitForTurn(h, StartTurn(h, c.ID, "send it").ID)
+	kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "send it").ID)
 	var turn reeve.Turn
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
-		Object{"content": "look", "attachments": []Object{
+		kit.Object{"content": "look", "attachments": []kit.Object{
 			{"name": "note.txt", "media_type": "text/plain",
 				"data": base64.StdEncoding.EncodeToString([]byte(attached))}}})
-	if d := WaitForTurn(h, turn.ID); d.Output != "Seen." {
+	if d := kit.WaitForTurn(h, turn.ID); d.Output != "Seen." {
 		t.Fatalf("%+v", d)
 	}
 
@@ -74,7 +75,7 @@ func TestG21_KeptBytesAreReadOnlyAsWhatTheyAre(t *testing.T) {
 	}
 	for body, kept := range map[string]bool{gone: true, replaced: true, both: true, posted: false, attached: false} {
 		r := h.Do("POST", "/api/agents/clerk/calls",
-			Object{"tool": "file_restore", "args": Object{"path": "/tmp/" + reeve.Hash([]byte(body))[:8],
+			kit.Object{"tool": "file_restore", "args": kit.Object{"path": "/tmp/" + reeve.Hash([]byte(body))[:8],
 				"hash": reeve.Hash([]byte(body))}})
 		if (r.Status == http.StatusOK) != kept {
 			t.Errorf("%.20q is restored: %d %s", body, r.Status, r.Body)

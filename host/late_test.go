@@ -11,6 +11,7 @@ import (
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // Whoever makes a call again after the time of its approval is over need not wait until the loop has noticed, which
@@ -20,7 +21,7 @@ func TestG14_WhoAsksAgainInTimeForTheNext(t *testing.T) {
 	for _, engine := range []string{"sqlite", "postgres"} {
 		t.Run(engine, func(t *testing.T) {
 			var g guarded
-			cfg := FastConfig(t)
+			cfg := kit.FastConfig(t)
 			cfg.ApprovalTTL = host.Duration(time.Second) // the least there is
 			if engine == "postgres" {
 				cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
@@ -29,18 +30,19 @@ func TestG14_WhoAsksAgainInTimeForTheNext(t *testing.T) {
 			a := h.Agent("a", "guarded")
 			late := func(res reeve.Result) {
 				t.Helper()
-				Eventually(t, "the approval's time to be over", func() bool {
+				kit.Eventually(t, "the approval's time to be over", func() bool {
 					var v reeve.Approval
 					h.Want(http.StatusOK, &v, "GET", "/api/approvals/"+res.ApprovalID, nil)
 					return v.State == reeve.Expired
 				})
 			}
-			keyed, inRun := Call{"tool": "guarded", "idempotency_key": "k"}, Call{"tool": "guarded", "run": "r"}
-			first, _, _ := TryCall(h, a.ID, keyed)
+			keyed, inRun := kit.Call{"tool": "guarded", "idempotency_key": "k"}, kit.Call{"tool": "guarded", "run": "r"}
+			first, _, _ := kit.TryCall(h, a.ID, keyed)
 			late(first)
 			var list api.ApprovalList
 			h.Want(http.StatusOK, &list, "GET", "/api/approvals?state=pending", nil)
-			if op := GetOperation(h, first.OperationID); len(list.Approvals) != 0 || len(GetInbox(h).Approvals) != 0 ||
+			if op := kit.GetOperation(h, first.OperationID); len(list.Approvals) != 0 || len(kit.GetInbox(h).
+				Approvals) != 0 ||
 				op.State != reeve.Parked {
 				t.Errorf("%+v is pending; %+v", list.Approvals, op)
 			}
@@ -52,16 +54,16 @@ func TestG14_WhoAsksAgainInTimeForTheNext(t *testing.T) {
 				!strings.Contains(x.Outcome, "expired") {
 				t.Errorf("it is explained as %q, %+v", x.Outcome, x.Approval)
 			}
-			again, _, _ := TryCall(h, a.ID, keyed)
-			if op := GetOperation(h, first.OperationID); again.State != reeve.DeniedOp ||
+			again, _, _ := kit.TryCall(h, a.ID, keyed)
+			if op := kit.GetOperation(h, first.OperationID); again.State != reeve.DeniedOp ||
 				again.OperationID != first.OperationID || !strings.Contains(again.Message, "expired") ||
 				op.State != reeve.DeniedOp {
 				t.Errorf("%+v, %+v", again, op)
 			}
-			was, _, _ := TryCall(h, a.ID, inRun)
+			was, _, _ := kit.TryCall(h, a.ID, inRun)
 			late(was)
-			anew, problem, _ := TryCall(h, a.ID, inRun)
-			if anew.State != reeve.Parked || anew.ApprovalID == was.ApprovalID || GetOperation(h, was.OperationID).
+			anew, problem, _ := kit.TryCall(h, a.ID, inRun)
+			if anew.State != reeve.Parked || anew.ApprovalID == was.ApprovalID || kit.GetOperation(h, was.OperationID).
 				State != reeve.DeniedOp {
 				t.Errorf("%+v %+v", anew, problem)
 			}
@@ -75,7 +77,7 @@ func TestG14_WhoAsksAgainInTimeForTheNext(t *testing.T) {
 // An undo that nobody approved in time is asked for anew at once, and who has asked for it with a key is told so.
 func TestO03_AnUndoThatNobodyApprovedInTime(t *testing.T) {
 	t.Parallel()
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.ApprovalTTL = host.Duration(time.Second) // the least there is
 	h := reevetest.StartWith(t, cfg)
 	u := &undoing{h, h.Agent("a", "file_write", "file_read", "file_restore")}
@@ -91,7 +93,7 @@ func TestO03_AnUndoThatNobodyApprovedInTime(t *testing.T) {
 		return res
 	}
 	first := undo(http.StatusAccepted)
-	Eventually(t, "the approval's time to be over", func() bool {
+	kit.Eventually(t, "the approval's time to be over", func() bool {
 		var v reeve.Approval
 		u.Want(http.StatusOK, &v, "GET", "/api/approvals/"+first.ApprovalID, nil)
 		return v.State == reeve.Expired
@@ -109,14 +111,14 @@ func TestO03_AnUndoThatNobodyApprovedInTime(t *testing.T) {
 func TestG15_AWordOnWhatWaitsForAnother(t *testing.T) {
 	t.Parallel()
 	var g guarded
-	var ran Counter
-	h := reevetest.Start(t, g.tool(), Tool("send", reeve.Keyed, ran.Handle))
+	var ran kit.Counter
+	h := reevetest.Start(t, g.tool(), kit.Tool("send", reeve.Keyed, ran.Handle))
 	parked := h.Call(h.Agent("a", "guarded").ID, "guarded", nil)
 	proposed := h.Call(proposer(h, "b", "send").ID, "send", nil)
 	for op, want := range map[string][2]string{parked.OperationID: {parked.ApprovalID, "reeve approvals approve " +
 		parked.ApprovalID}, proposed.OperationID: {proposed.ProposalID, "reeve proposals show cs_"}} {
 		var p api.Problem
-		h.Want(http.StatusConflict, &p, "POST", "/api/operations/"+op+"/resolve", Object{"resolution": "skip"})
+		h.Want(http.StatusConflict, &p, "POST", "/api/operations/"+op+"/resolve", kit.Object{"resolution": "skip"})
 		if !strings.Contains(p.Detail, "waits for the approval "+want[0]) &&
 			!strings.Contains(p.Detail, "the proposal "+want[0]) || !strings.Contains(p.Hint, want[1]) {
 			t.Errorf("%+v", p)

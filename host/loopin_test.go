@@ -1,11 +1,8 @@
 package host_test
 
 import (
-	"context"
 	"net/http"
-	seq "slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,49 +10,8 @@ import (
 	"reeve/host"
 	"reeve/model"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
-
-// RecordingModel is a model that notes what it is asked.
-type RecordingModel struct {
-	model.Model
-	mu       sync.Mutex
-	Requests []model.Request
-}
-
-func (l *RecordingModel) Answer(ctx context.Context, r model.Request, watch func(model.Delta)) (model.Answer, error) {
-	l.mu.Lock()
-	l.Requests = append(l.Requests, r)
-	l.mu.Unlock()
-	return l.Model.Answer(ctx, r, watch)
-}
-
-// LastPrompt gives what the agent with these instructions was told when it was last asked.
-func (l *RecordingModel) LastPrompt(system string) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range seq.Backward(l.Requests) {
-		if !strings.Contains(r.System, system) {
-			continue
-		}
-		var lines []string
-		for _, m := range r.Messages {
-			for _, p := range m.Parts {
-				line := string(m.Role) + ": "
-				switch p.Type {
-				case model.ToolCall:
-					line += p.Name
-				case model.Result:
-					line += "= " + p.Text
-				default:
-					line += p.Text
-				}
-				lines = append(lines, line)
-			}
-		}
-		return strings.Join(lines, " | ")
-	}
-	return ""
-}
 
 // TestW18_LoopIn calls an agent into a conversation. It speaks there under its own name, with its own persona, knows
 // what was said, and the caller goes on with what it said; later turns tell everybody apart.
@@ -71,14 +27,14 @@ func TestW18_LoopIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard := &RecordingModel{Model: model.Rehearsal(script)}
+	heard := &kit.RecordingModel{Model: model.Rehearsal(script)}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard})
-	boss := NewPersona(h, "boss", nil, "loop_in")
-	lawyer := NewPersona(h, "lawyer", nil)
+	boss := kit.NewPersona(h, "boss", nil, "loop_in")
+	lawyer := kit.NewPersona(h, "lawyer", nil)
 	c := h.Talk("boss")
-	WaitForTurn(h, StartTurn(h, c.ID, "hello").ID)
+	kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "hello").ID)
 	s := h.Connect(c.ID, -1)
-	turn := StartTurn(h, c.ID, "go")
+	turn := kit.StartTurn(h, c.ID, "go")
 	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameComplete && f.TurnID == turn.ID })
 	var spoken []string
 	for _, f := range s.Seen {
@@ -96,13 +52,13 @@ func TestW18_LoopIn(t *testing.T) {
 	if got := strings.Join(spoken, ", "); got != want {
 		t.Errorf("heard %s", got)
 	}
-	list := ListChildren(h, turn.ID)
+	list := kit.ListChildren(h, turn.ID)
 	if len(list) != 1 || list[0].SessionID != c.ID || list[0].AgentID != lawyer.ID ||
 		list[0].State != reeve.RunCompleted {
 		t.Fatalf("%+v", list)
 	}
 	if got := pages(h, "lawyer", list[0].ID, 500); len(got) != 2 ||
-		messageIDs(got) != messageIDs(GetTurn(h, list[0].ID).
+		messageIDs(got) != messageIDs(kit.GetTurn(h, list[0].ID).
 			Messages) {
 		t.Errorf("the lawyer's turn is %+v", got)
 	}
@@ -111,7 +67,7 @@ func TestW18_LoopIn(t *testing.T) {
 	if got := heard.LastPrompt("I am lawyer"); got != told {
 		t.Errorf("the lawyer was told %s", got)
 	}
-	if _, said := ListResults(h, turn.ID, "loop_in"); len(said) != 1 || said[0] != "You may." {
+	if _, said := kit.ListResults(h, turn.ID, "loop_in"); len(said) != 1 || said[0] != "You may." {
 		t.Errorf("the caller was told %q", said)
 	}
 	var now reeve.Conversation
@@ -126,8 +82,8 @@ func TestW18_LoopIn(t *testing.T) {
 	// Whoever takes part can be spoken to; nobody else can.
 	var direct reeve.Turn
 	h.Want(http.StatusCreated, &direct, "POST", "/api/conversations/"+c.ID+"/turns",
-		Object{"content": "are you sure?", "agent": "lawyer"})
-	d := WaitForTurn(h, direct.ID)
+		kit.Object{"content": "are you sure?", "agent": "lawyer"})
+	d := kit.WaitForTurn(h, direct.ID)
 	if d.AgentID != lawyer.ID || d.State != reeve.RunCompleted {
 		t.Errorf("%+v", d.Turn)
 	}
@@ -135,17 +91,17 @@ func TestW18_LoopIn(t *testing.T) {
 	if got := heard.LastPrompt("I am lawyer"); got != told {
 		t.Errorf("the lawyer was told %s", got)
 	}
-	WaitForTurn(h, StartTurn(h, c.ID, "well?").ID)
+	kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "well?").ID)
 	told = "user: hello | assistant: Good morning, I am the boss. | user: go | assistant: One moment, I ask our " +
 		"lawyer. | assistant: loop_in | user: = You may. | assistant: So be it." +
 		" | user: are you sure? | user: [lawyer] You may. | user: well?"
 	if got := heard.LastPrompt("I am boss"); got != told {
 		t.Errorf("the boss was told %s", got)
 	}
-	NewPersona(h, "stranger", nil)
+	kit.NewPersona(h, "stranger", nil)
 	for _, name := range []string{"stranger", "nobody"} {
 		if r := h.Do("POST", "/api/conversations/"+c.ID+"/turns",
-			Object{"content": "hello?", "agent": name}); r.Status != http.StatusBadRequest &&
+			kit.Object{"content": "hello?", "agent": name}); r.Status != http.StatusBadRequest &&
 			r.Status != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %d %s", name, r.Status, r.Body)
 		}
@@ -155,20 +111,20 @@ func TestW18_LoopIn(t *testing.T) {
 // TestW18_NoConversation: a run that is no turn has nothing to call anybody into.
 func TestW18_NoConversation(t *testing.T) {
 	t.Parallel()
-	h := RunScriptedIn(t, t.TempDir(), `- {when: {tool: loop_in}, text: "I could not."}
+	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {tool: loop_in}, text: "I could not."}
 - {when: {system: I am boss}, calls: [{name: loop_in, args: {agent: lawyer, input: "May we?"}}]}
 `)
-	NewPersona(h, "boss", nil, "loop_in")
-	NewPersona(h, "lawyer", nil)
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents/boss/wake", Object{"input": "go"})
+	kit.NewPersona(h, "boss", nil, "loop_in")
+	kit.NewPersona(h, "lawyer", nil)
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents/boss/wake", kit.Object{"input": "go"})
 	var run reeve.Run
 	for deadline := time.Now().Add(reevetest.Wait); (run.ID == "" || !run.State.Final()) && time.Now().
 		Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if list := ListChildren(h, ""); len(list) == 1 {
+		if list := kit.ListChildren(h, ""); len(list) == 1 {
 			run = list[0]
 		}
 	}
-	if run.State != reeve.RunCompleted || run.Output != "I could not." || len(ListChildren(h, run.ID)) != 0 {
+	if run.State != reeve.RunCompleted || run.Output != "I could not." || len(kit.ListChildren(h, run.ID)) != 0 {
 		t.Errorf("%+v", run)
 	}
 }

@@ -3,61 +3,25 @@ package host_test
 import (
 	"encoding/json"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"reeve"
-	"reeve/api"
-	"reeve/reevetest"
+	"reeve/test/kit"
 )
-
-// ListMediaFrames gives the frames of a conversation that send something.
-func ListMediaFrames(h *reevetest.Host, conversation string) (list []reeve.Frame) {
-	h.T.Helper()
-	var l api.FrameList
-	h.Want(http.StatusOK, &l, "GET", "/api/conversations/"+conversation+"/frames", nil)
-	for _, f := range l.Frames {
-		if f.Type == reeve.FrameMedia {
-			list = append(list, f)
-		}
-	}
-	return list
-}
-
-// RunMediaAgent runs a Reeve whose agent bot sends what it is told to, and has a picture.
-func RunMediaAgent(t *testing.T, more ...string) *reevetest.Host {
-	t.Helper()
-	dir := t.TempDir()
-	h := RunScriptedIn(t, dir, `- {when: {tool: send_media}, text: Done.}
-- {when: {said: picture}, calls: [{name: send_media, args: {path: /shared/chart.png, caption: The chart}}]}
-- {when: {said: secret}, calls: [{name: send_media, args: {path: /shared/../../../secret.key}}]}
-- {when: {said: absent}, calls: [{name: send_media, args: {path: /shared/absent.png}}]}
-`+strings.Join(more, ""))
-	h.Agent("bot", "send_media", "schedule_create")
-	if err := os.MkdirAll(filepath.Join(dir, "workspaces", "default", "shared"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "workspaces", "default", "shared", "chart.png"),
-		[]byte("\x89PNG\r\n\x1a\n<script>"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return h
-}
 
 func TestSendMedia_SentMediaReachesTheConversationThatAsked(t *testing.T) {
 	t.Parallel()
-	h := RunMediaAgent(t)
+	h := kit.RunMediaAgent(t)
 	c, other := h.Talk("bot"), h.Talk("bot")
-	if d := WaitForTurn(h, StartTurn(h, c.ID, "the picture please").ID); d.State != reeve.RunCompleted ||
+	if d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "the picture please").ID); d.State != reeve.RunCompleted ||
 		d.Issues.ToolFailures > 0 {
 		t.Fatalf("%+v", d)
 	}
-	list := ListMediaFrames(h, c.ID)
+	list := kit.ListMediaFrames(h, c.ID)
 	if len(list) != 1 || list[0].Text != "The chart" || len(list[0].Attachments) != 1 ||
-		len(ListMediaFrames(h, other.ID)) != 0 {
+		len(kit.ListMediaFrames(h, other.ID)) != 0 {
 		t.Fatalf("the conversation was sent %+v", list)
 	}
 	a := list[0].Attachments[0]
@@ -84,20 +48,20 @@ func TestSendMedia_SentMediaReachesTheConversationThatAsked(t *testing.T) {
 
 func TestSendMedia_WhatCannotBeSent(t *testing.T) {
 	t.Parallel()
-	h := RunMediaAgent(t)
+	h := kit.RunMediaAgent(t)
 	c := h.Talk("bot")
 	for _, text := range []string{"the secret please", "the absent one please"} {
-		d := WaitForTurn(h, StartTurn(h, c.ID, text).ID)
+		d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, text).ID)
 		if d.State != reeve.RunCompleted || d.Issues.ToolFailures != 1 {
 			t.Errorf("%s: %+v", text, d.Turn)
 		}
 	}
-	if list := ListMediaFrames(h, c.ID); len(list) != 0 {
+	if list := kit.ListMediaFrames(h, c.ID); len(list) != 0 {
 		t.Errorf("the conversation was sent %+v", list)
 	}
 	var got reeve.Result
 	h.Want(http.StatusOK, &got, "POST", "/api/agents/bot/calls",
-		Object{"tool": "send_media", "args": json.RawMessage(`{"path":"/shared/chart.png"}`)})
+		kit.Object{"tool": "send_media", "args": json.RawMessage(`{"path":"/shared/chart.png"}`)})
 	if !got.IsError || got.Code != reeve.ToolFailed ||
 		!strings.Contains(got.Message, "does not belong to a conversation") {
 		t.Errorf("outside any conversation it came to %+v", got)
@@ -107,15 +71,15 @@ func TestSendMedia_WhatCannotBeSent(t *testing.T) {
 func TestSendMedia_AScheduleSendsToTheConversationItWasMadeIn(t *testing.T) {
 	t.Parallel()
 	soon := time.Now().Add(5 * time.Second).UTC().Format(time.RFC3339)
-	h := RunMediaAgent(t, "- {when: {tool: schedule_create}, text: Planned.}\n",
+	h := kit.RunMediaAgent(t, "- {when: {tool: schedule_create}, text: Planned.}\n",
 		"- {when: {said: later}, calls: [{name: schedule_create, args: {goal: send the picture, cadence_type: once, "+
 			"cadence_value: '"+soon+"'}}]}\n")
 	c := h.Talk("bot")
-	if d := WaitForTurn(h, StartTurn(h, c.ID, "later please").ID); d.Issues.ToolFailures > 0 {
+	if d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "later please").ID); d.Issues.ToolFailures > 0 {
 		t.Fatalf("%+v", d)
 	}
-	Eventually(t, "the picture in the conversation", func() bool { return len(ListMediaFrames(h, c.ID)) == 1 })
-	if n := len(ListTurns(h, c.ID)); n != 1 {
+	kit.Eventually(t, "the picture in the conversation", func() bool { return len(kit.ListMediaFrames(h, c.ID)) == 1 })
+	if n := len(kit.ListTurns(h, c.ID)); n != 1 {
 		t.Errorf("the conversation has %d turns", n)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 const keeper = "You maintain the memory"
@@ -43,8 +44,8 @@ func recall(h *reevetest.Host, conversation string, n int) (list []reeve.Message
 // stands before the recent turns.
 func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
-		heard := &RecordingModel{Model: ScriptedModel(t, `answers:
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+		heard := &kit.RecordingModel{Model: kit.ScriptedModel(t, `answers:
 - {when: {system: /maintain the memory/, said: /Summary of earlier turns/}, text: SECOND}
 - {when: {system: /maintain the memory/}, text: FIRST}
 - {when: {said: /./}, text: answered}
@@ -52,10 +53,11 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 		cfg.Model = heard
 		h := reevetest.Run(t, cfg)
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-			Object{"name": "bot", "config": Object{"instructions": "I am bot.", "recent_turns": 4, "summaries": true}})
+			kit.Object{"name": "bot", "config": kit.Object{"instructions": "I am bot.", "recent_turns": 4,
+				"summaries": true}})
 		c := h.Talk("bot")
 		say := func(n int) {
-			if d := WaitForTurn(h, StartTurn(h, c.ID, fmt.Sprint("q", n)).ID); d.State != reeve.RunCompleted {
+			if d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, fmt.Sprint("q", n)).ID); d.State != reeve.RunCompleted {
 				t.Fatalf("%+v", d.Turn)
 			}
 		}
@@ -99,22 +101,23 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 // nothing is made up.
 func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
-		heard := &RecordingModel{Model: ScriptedModel(t, `answers:
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+		heard := &kit.RecordingModel{Model: kit.ScriptedModel(t, `answers:
 - {when: {system: /maintain the memory/}, fail: {status: 400, message: I will not}}
 - {when: {said: /./}, text: answered}
 `)}
 		cfg.Model = heard
 		h := reevetest.Run(t, cfg)
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-			Object{"name": "bot", "config": Object{"instructions": "I am bot.", "recent_turns": 1, "summaries": true}})
+			kit.Object{"name": "bot", "config": kit.Object{"instructions": "I am bot.", "recent_turns": 1,
+				"summaries": true}})
 		c := h.Talk("bot")
 		for n := range 5 {
-			if d := WaitForTurn(h, StartTurn(h, c.ID, fmt.Sprint("q", n)).ID); d.State != reeve.RunCompleted {
+			if d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, fmt.Sprint("q", n)).ID); d.State != reeve.RunCompleted {
 				t.Fatalf("%+v", d.Turn)
 			}
 		}
-		Eventually(t, "the model is asked for a summary", func() bool { return heard.LastPrompt(keeper) != "" })
+		kit.Eventually(t, "the model is asked for a summary", func() bool { return heard.LastPrompt(keeper) != "" })
 		if got := heard.LastPrompt("I am bot"); got != "user: q3 | assistant: answered | user: q4" ||
 			heard.LastPrompt(keeper) == "" {
 			t.Errorf("the model was told %s", got)
@@ -129,16 +132,16 @@ func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
 // It is, when the database is there.
 func TestL14_ASummaryThatTheDatabaseFailed(t *testing.T) {
 	t.Parallel()
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
-	cfg.Model = ScriptedModel(t,
+	cfg.Model = kit.ScriptedModel(t,
 		"answers:\n- {when: {system: /maintain the memory/}, text: IN SHORT}\n- {when: {said: /./}, "+
 			"text: answered}\n")
 	h := reevetest.StartWith(t, cfg)
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-		Object{"name": "bot", "config": Object{"recent_turns": 1, "summaries": true}})
+		kit.Object{"name": "bot", "config": kit.Object{"recent_turns": 1, "summaries": true}})
 	c := h.Talk("bot")
-	away := ExecPostgres(t, cfg.Database, `CREATE TABLE away (yes INT)`, `INSERT INTO away VALUES (1)`,
+	away := kit.ExecPostgres(t, cfg.Database, `CREATE TABLE away (yes INT)`, `INSERT INTO away VALUES (1)`,
 		`CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			IF NEW.owner = '' AND EXISTS (SELECT 1 FROM away) THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
 			RETURN NEW; END $$`,
@@ -146,7 +149,7 @@ func TestL14_ASummaryThatTheDatabaseFailed(t *testing.T) {
 	var failed error
 	for n := 0; n < 5 && failed == nil; n++ {
 		h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/turns",
-			Object{"content": fmt.Sprint("q", n)})
+			kit.Object{"content": fmt.Sprint("q", n)})
 		for more := 1; more > 0 && failed == nil; {
 			more, failed = h.Step(t.Context())
 		}

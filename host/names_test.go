@@ -10,6 +10,7 @@ import (
 
 	"reeve/model"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // A file may be called whatever it likes: names that only look like a key are shown, so that the file can be opened,
@@ -19,11 +20,11 @@ func TestG21_NamesOfFilesAreShown(t *testing.T) {
 	const stored = "correct horse 99"
 	h := reevetest.Start(t)
 	h.Agent("clerk", "file_write", "file_read", "file_list", "file_search", "file_edit", "file_delete")
-	h.Want(204, nil, "PUT", "/api/secrets/S", Object{"value": stored})
+	h.Want(204, nil, "PUT", "/api/secrets/S", kit.Object{"value": stored})
 	list := func(path string) (names []string) {
 		after := ""
 		for page := 0; ; page++ {
-			res := h.Call("clerk", "file_list", Object{"path": path, "after": after})
+			res := h.Call("clerk", "file_list", kit.Object{"path": path, "after": after})
 			var l struct {
 				Entries []struct{ Name string }
 				Total   int
@@ -42,7 +43,7 @@ func TestG21_NamesOfFilesAreShown(t *testing.T) {
 		}
 	}
 	write := func(path string) {
-		if res := h.Call("clerk", "file_write", Object{"path": path, "content": "needle"}); res.IsError ||
+		if res := h.Call("clerk", "file_write", kit.Object{"path": path, "content": "needle"}); res.IsError ||
 			strings.Contains(res.Content, path) == strings.Contains(path, stored) {
 			t.Fatalf("%+v", res)
 		}
@@ -54,16 +55,16 @@ func TestG21_NamesOfFilesAreShown(t *testing.T) {
 		if got := list("/shared/one"); len(got) != 1 || got[0] != name {
 			t.Errorf("%s is listed as %q", name, got)
 		}
-		for tool, args := range map[string]Object{"file_search": {"query": "needle", "path": "/shared/one"},
+		for tool, args := range map[string]kit.Object{"file_search": {"query": "needle", "path": "/shared/one"},
 			"file_read": {"path": path}} {
 			if res := h.Call("clerk", tool, args); res.IsError || !strings.Contains(res.Content, path) {
 				t.Errorf("%s: %+v", tool, res)
 			}
 		}
-		h.Call("clerk", "file_delete", Object{"path": path})
+		h.Call("clerk", "file_delete", kit.Object{"path": path})
 	}
 	if res := h.Call("clerk", "file_read",
-		Object{"path": "/shared/one/1A2b3C4d5E6f7G8h9I0jKlMnOpQrStUv.pdf"}); !strings.HasSuffix(res.Message,
+		kit.Object{"path": "/shared/one/1A2b3C4d5E6f7G8h9I0jKlMnOpQrStUv.pdf"}); !strings.HasSuffix(res.Message,
 		"/1A2b3C4d5E6f7G8h9I0jKlMnOpQrStUv.pdf") {
 		t.Errorf("%+v", res)
 	}
@@ -100,7 +101,7 @@ func TestG21_WhatTheServerLivesOnIsNotShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		value := strings.TrimSpace(string(b))
-		if res := h.Call("clerk", "file_write", Object{"path": "/shared/" + value, "content": "x"}); res.IsError ||
+		if res := h.Call("clerk", "file_write", kit.Object{"path": "/shared/" + value, "content": "x"}); res.IsError ||
 			strings.Contains(res.Content, value) {
 			t.Errorf("%s: %+v", name, res)
 		}
@@ -111,14 +112,14 @@ func TestG21_WhatTheServerLivesOnIsNotShown(t *testing.T) {
 // environment. A word that a server of one's own is content with is no secret.
 func TestG21_KeysOfTheConfigAreNotShown(t *testing.T) {
 	t.Parallel()
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.Models.Servers = map[string]model.Endpoint{"mine": {URL: "http://127.0.0.1:1",
 		Key: "correct-horse-battery-staple"}, "local": {URL: "http://127.0.0.1:1", Key: "not-needed"}}
 	h := reevetest.StartWith(t, cfg)
 	h.Agent("clerk", "file_write", "file_read")
 	h.Call("clerk", "file_write",
-		Object{"path": "/shared/env", "content": "MINE correct-horse-battery-staple\nLOCAL not-needed\n"})
-	if res := h.Call("clerk", "file_read", Object{"path": "/shared/env"}); strings.Contains(res.Content, "horse") ||
+		kit.Object{"path": "/shared/env", "content": "MINE correct-horse-battery-staple\nLOCAL not-needed\n"})
+	if res := h.Call("clerk", "file_read", kit.Object{"path": "/shared/env"}); strings.Contains(res.Content, "horse") ||
 		!strings.Contains(res.Content, "LOCAL not-needed") {
 		t.Errorf("%+v", res)
 	}

@@ -10,24 +10,15 @@ import (
 	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
-
-func ListNotes(h *reevetest.Host, query string, headers ...string) (out []string) {
-	h.T.Helper()
-	var l api.NoteList
-	h.Want(http.StatusOK, &l, "GET", "/api/notes"+query, nil, headers...)
-	for _, n := range l.Notes {
-		out = append(out, n.Content)
-	}
-	return out
-}
 
 // TestW02_NotesAreTakenAndRecalled: the model takes notes of each turn, once, within the agent's budget; in later
 // conversations it is told of those that fit and of the latest.
 func TestW02_NotesAreTakenAndRecalled(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
-		heard := &RecordingModel{Model: ScriptedModel(t, `answers:
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+		heard := &kit.RecordingModel{Model: kit.ScriptedModel(t, `answers:
 - {when: {system: /take notes/, said: /Known.*tea/}, text: 'Here: {"notes": []}'}
 - {when: {system: /take notes/, said: /tea/}, text: '{"notes": ["Ann drinks tea.", "  ", "Ann works in Riga."]}'}
 - {when: {system: /take notes/}, text: '{"notes": []}'}
@@ -36,27 +27,27 @@ func TestW02_NotesAreTakenAndRecalled(t *testing.T) {
 		cfg.Model = heard
 		h := reevetest.Run(t, cfg)
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-			Object{"name": "bot", "config": Object{"instructions": "I am bot.", "notes": true}})
+			kit.Object{"name": "bot", "config": kit.Object{"instructions": "I am bot.", "notes": true}})
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-			Object{"name": "other", "config": Object{"instructions": "I am other.", "notes": true}})
-		d := WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "I drink tea, in Riga").ID)
+			kit.Object{"name": "other", "config": kit.Object{"instructions": "I am other.", "notes": true}})
+		d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "I drink tea, in Riga").ID)
 		if d.Issues.ExtractionFailed || d.Spent.Tokens == 0 {
 			t.Errorf("%+v", d.Turn)
 		}
-		CheckTurn(t, h, d)
-		if got := fmt.Sprint(ListNotes(h, "")); got != "[Ann works in Riga. Ann drinks tea.]" {
+		kit.CheckTurn(t, h, d)
+		if got := fmt.Sprint(kit.ListNotes(h, "")); got != "[Ann works in Riga. Ann drinks tea.]" {
 			t.Errorf("the notes are %s", got)
 		}
 		// in another conversation; the same again is not taken
-		WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "what do I drink? tea?").ID)
+		kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "what do I drink? tea?").ID)
 		if got := heard.LastPrompt("I am bot"); got != "user: [Your earlier notes, which may be relevant]\n- Ann "+
 			"drinks tea.\n- Ann works in Riga. | user: what do I drink? tea?" {
 			t.Errorf("the model was told %s", got)
 		}
-		if got := len(ListNotes(h, "")); got != 2 {
+		if got := len(kit.ListNotes(h, "")); got != 2 {
 			t.Errorf("there are %d notes", got)
 		}
-		WaitForTurn(h, StartTurn(h, h.Talk("other").ID, "hello").ID)
+		kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("other").ID, "hello").ID)
 		if got := heard.LastPrompt("I am other"); got != "user: hello" {
 			t.Errorf("another agent was told %s", got)
 		}
@@ -66,30 +57,30 @@ func TestW02_NotesAreTakenAndRecalled(t *testing.T) {
 // TestW02_NotesThatFitAmongMany: what is recalled is bounded, and found among many of one's own and of others.
 func TestW02_NotesThatFitAmongMany(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
-		heard := &RecordingModel{Model: ScriptedModel(t,
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+		heard := &kit.RecordingModel{Model: kit.ScriptedModel(t,
 			"answers:\n- {when: {system: /take notes/}, text: '{\"notes\": []}'}\n- {when: {said: /./}, text: fine}\n")}
 		cfg.Model = heard
 		h := reevetest.Run(t, cfg)
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-			Object{"name": "bot", "config": Object{"instructions": "I am bot.", "notes": true}})
-		ann, ben := NewTokenFor(h, "ann", "member"), NewTokenFor(h, "ben", "member")
+			kit.Object{"name": "bot", "config": kit.Object{"instructions": "I am bot.", "notes": true}})
+		ann, ben := kit.NewTokenFor(h, "ann", "member"), kit.NewTokenFor(h, "ben", "member")
 		for i := range 30 {
 			h.Want(http.StatusCreated, nil, "POST", "/api/notes",
-				Object{"agent": "bot", "content": fmt.Sprint("Ann's sailing boat number ", i)}, ann...)
+				kit.Object{"agent": "bot", "content": fmt.Sprint("Ann's sailing boat number ", i)}, ann...)
 			h.Want(http.StatusCreated, nil, "POST", "/api/notes",
-				Object{"agent": "bot", "content": fmt.Sprint("Ben keeps a parrot, number ", i)}, ben...)
+				kit.Object{"agent": "bot", "content": fmt.Sprint("Ben keeps a parrot, number ", i)}, ben...)
 			if i == 3 {
 				h.Want(http.StatusCreated, nil, "POST", "/api/notes",
-					Object{"agent": "bot", "content": "The parrot of Ann's mother is called Zoë"}, ann...)
+					kit.Object{"agent": "bot", "content": "The parrot of Ann's mother is called Zoë"}, ann...)
 			}
 		}
 		var c reeve.Conversation
 		var turn reeve.Turn
-		h.Want(http.StatusCreated, &c, "POST", "/api/conversations", Object{"agent": "bot"}, ann...)
+		h.Want(http.StatusCreated, &c, "POST", "/api/conversations", kit.Object{"agent": "bot"}, ann...)
 		h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
-			Object{"content": "who is zoe, the PARROTS?  \" OR owner:* ) '"}, ann...)
-		WaitForTurn(h, turn.ID)
+			kit.Object{"content": "who is zoe, the PARROTS?  \" OR owner:* ) '"}, ann...)
+		kit.WaitForTurn(h, turn.ID)
 		got := heard.LastPrompt("I am bot")
 		if !strings.HasPrefix(got,
 			"user: [Your earlier notes, which may be relevant]\n- The parrot of Ann's mother is called Zoë\n") ||
@@ -106,12 +97,12 @@ func TestW02_NotesThatFitAmongMany(t *testing.T) {
 // asked for.
 func TestO11_PagesOfNotesGoOnBehindOneThatIsGone(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		h := reevetest.Run(t, cfg)
 		h.Agent("bot")
 		for i := range 4 {
 			h.Want(http.StatusCreated, nil, "POST", "/api/notes",
-				Object{"agent": "bot", "content": fmt.Sprint("note ", i)})
+				kit.Object{"agent": "bot", "content": fmt.Sprint("note ", i)})
 		}
 		var got []string
 		for next, more := "", true; more; {
@@ -137,13 +128,14 @@ func TestO11_PagesOfNotesGoOnBehindOneThatIsGone(t *testing.T) {
 // TestW09_NotesThatCannotBeTaken: a model that gives no notes only flags the turn.
 func TestW09_NotesThatCannotBeTaken(t *testing.T) {
 	t.Parallel()
-	heard := &RecordingModel{Model: ScriptedModel(t,
+	heard := &kit.RecordingModel{Model: kit.ScriptedModel(t,
 		"answers:\n- {when: {system: /take notes/}, text: 'I would rather not'}\n- {when: {said: /./}, text: fine}\n")}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard})
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-		Object{"name": "bot", "config": Object{"instructions": "I am bot.", "notes": true}})
-	d := WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "hello").ID)
-	if d.State != reeve.RunCompleted || !d.Issues.ExtractionFailed || d.Output != "fine" || len(ListNotes(h, "")) != 0 {
+		kit.Object{"name": "bot", "config": kit.Object{"instructions": "I am bot.", "notes": true}})
+	d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "hello").ID)
+	if d.State != reeve.RunCompleted || !d.Issues.ExtractionFailed || d.Output != "fine" ||
+		len(kit.ListNotes(h, "")) != 0 {
 		t.Errorf("%+v", d.Turn)
 	}
 }
@@ -152,22 +144,22 @@ func TestW09_NotesThatCannotBeTaken(t *testing.T) {
 // that is killed does.
 func TestW22_NotesAreTakenAfterAStop(t *testing.T) {
 	t.Parallel()
-	heard := &RecordingModel{Model: ScriptedModel(t,
+	heard := &kit.RecordingModel{Model: kit.ScriptedModel(t,
 		"answers:\n- {when: {system: /take notes/}, text: wait, fail: {hang: true}}\n- {when: {said: /./}, text: "+
 			"fine}\n")}
 	cfg := host.Config{Dir: t.TempDir(), Model: heard}
 	h := reevetest.Run(t, cfg)
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-		Object{"name": "bot", "config": Object{"instructions": "I am bot.", "notes": true}})
-	turn := StartTurn(h, h.Talk("bot").ID, "hello")
-	Eventually(t, "notes are being taken", func() bool { return heard.LastPrompt("take notes") != "" })
+		kit.Object{"name": "bot", "config": kit.Object{"instructions": "I am bot.", "notes": true}})
+	turn := kit.StartTurn(h, h.Talk("bot").ID, "hello")
+	kit.Eventually(t, "notes are being taken", func() bool { return heard.LastPrompt("take notes") != "" })
 	h.Stop()
-	cfg.Model = ScriptedModel(t,
+	cfg.Model = kit.ScriptedModel(t,
 		"answers:\n- {when: {system: /take notes/}, text: '{\"notes\": [\"They said hello.\"]}'}\n- "+
 			"{when: {said: /./}, text: again}\n")
 	h = reevetest.Run(t, cfg)
-	d := WaitForTurn(h, turn.ID)
-	if got := fmt.Sprint(ListNotes(h, "")); d.State != reeve.RunCompleted || d.Issues.ExtractionFailed ||
+	d := kit.WaitForTurn(h, turn.ID)
+	if got := fmt.Sprint(kit.ListNotes(h, "")); d.State != reeve.RunCompleted || d.Issues.ExtractionFailed ||
 		d.Output != "fine" || got != "[They said hello.]" {
 		t.Errorf("%+v, and the notes %s", d.Turn, got)
 	}
@@ -176,13 +168,13 @@ func TestW22_NotesAreTakenAfterAStop(t *testing.T) {
 // TestW22_AnAutomationGivesNotes: what an automation comes to that takes notes is remembered too.
 func TestW22_AnAutomationGivesNotes(t *testing.T) {
 	t.Parallel()
-	h, heard, _ := stepper(t, Object{"extraction": "notes", "notes": true},
+	h, heard, _ := stepper(t, kit.Object{"extraction": "notes", "notes": true},
 		map[string]string{"notes": `({ notes: [input.input + ' was said'] })`})
-	WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "garden").ID)
-	if got := fmt.Sprint(ListNotes(h, "?agent=bot")); got != "[garden was said]" {
+	kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "garden").ID)
+	if got := fmt.Sprint(kit.ListNotes(h, "?agent=bot")); got != "[garden was said]" {
 		t.Errorf("the notes are %s", got)
 	}
-	WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "hello").ID)
+	kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "hello").ID)
 	if got := heard.LastPrompt("I am bot"); got != "user: [Your earlier notes, which may be relevant]\n- garden was "+
 		"said | user: hello" {
 		t.Errorf("the model was told %s", got)
@@ -194,10 +186,10 @@ func TestO11_NotesOfOthers(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir()})
 	h.Agent("bot")
-	ann, ben := NewTokenFor(h, "ann", "member"), NewTokenFor(h, "ben", "member")
+	ann, ben := kit.NewTokenFor(h, "ann", "member"), kit.NewTokenFor(h, "ben", "member")
 	var n reeve.Note
-	h.Want(http.StatusCreated, &n, "POST", "/api/notes", Object{"agent": "bot", "content": "mine"}, ann...)
-	if got := ListNotes(h, "", ben...); len(got) != 0 {
+	h.Want(http.StatusCreated, &n, "POST", "/api/notes", kit.Object{"agent": "bot", "content": "mine"}, ann...)
+	if got := kit.ListNotes(h, "", ben...); len(got) != 0 {
 		t.Errorf("ben sees %v", got)
 	}
 	none := h.Do("DELETE", "/api/notes/note_none", nil, ben...)
@@ -206,20 +198,20 @@ func TestO11_NotesOfOthers(t *testing.T) {
 		"note_none") == "" {
 		t.Errorf("%d %s, and %d %s", his.Status, his.Body, none.Status, none.Body)
 	}
-	if got := ListNotes(h, ""); len(got) != 1 { // the owner
+	if got := kit.ListNotes(h, ""); len(got) != 1 { // the owner
 		t.Errorf("the owner sees %v", got)
 	}
 	h.Want(http.StatusNoContent, nil, "DELETE", "/api/notes/"+n.ID, nil, ann...)
-	if got := ListNotes(h, "", ann...); len(got) != 0 {
+	if got := kit.ListNotes(h, "", ann...); len(got) != 0 {
 		t.Errorf("ann sees %v", got)
 	}
-	h.Want(http.StatusCreated, &n, "POST", "/api/notes", Object{"agent": "bot", "content": "still mine"}, ann...)
+	h.Want(http.StatusCreated, &n, "POST", "/api/notes", kit.Object{"agent": "bot", "content": "still mine"}, ann...)
 	h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/bot", nil) // forgets everybody
-	if got := ListNotes(h, "", ann...); len(got) != 0 {
+	if got := kit.ListNotes(h, "", ann...); len(got) != 0 {
 		t.Errorf("of an agent that is gone, ann sees %v", got)
 	}
 	h.Agent("bot")
-	for what, body := range map[string]Object{"an unknown agent": {"agent": "nobody", "content": "x"},
+	for what, body := range map[string]kit.Object{"an unknown agent": {"agent": "nobody", "content": "x"},
 		"nothing":  {"agent": "bot", "content": " "},
 		"too much": {"agent": "bot", "content": strings.Repeat("ä", 1500)}} {
 		if r := h.Do("POST", "/api/notes", body, ann...); r.Status < 400 || r.Status >= 500 {

@@ -8,6 +8,7 @@ import (
 
 	"reeve"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // meteo is a weather service, as far as its documentation says.
@@ -39,11 +40,11 @@ func TestK13_UtilsAndUsers(t *testing.T) {
 	t.Parallel()
 	status := 200
 	far := meteo(t, &status)
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.WeatherURL, cfg.PlacesURL = far.URL, far.URL+"/"
 	h := reevetest.StartWith(t, cfg)
-	a := &Automation{Host: h, T: t, Name: "weather"}
-	h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "tools": []string{"utils_atob", "utils_weather", "users_send"}, "source": `
+	a := &kit.Automation{Host: h, T: t, Name: "weather"}
+	h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "tools": []string{"utils_atob", "utils_weather", "users_send"}, "source": `
 		const w = await Utils.weather({ place: 'Graz', days: 2 });
 		await Items.withItem('day:' + w.days[0].date, 'Weather of ' + w.days[0].date, async (ctx) => {
 		  if (!ctx.item.isDone) await Users.send({ title: 'The weather in ' + w.name, text: w.now.sky + ', ' + w.days[0].low + ' to ' + w.days[0].high });
@@ -53,7 +54,7 @@ func TestK13_UtilsAndUsers(t *testing.T) {
 		for (const f of [() => Utils.atob({ data: '?' }), () => Utils.weather({}), () => Utils.weather({ place: 'Nowhere' }), () => Utils.weather({ place: 'Graz', latitude: 1 })]) { try { await f(); texts.push('no') } catch (e) { texts.push(e.code) } }
 		texts.join(' ') + (await getDocs('Users.send')).includes('Mutation: call it inside Items.withItem') + (await getDocs('Utils')).includes('Mutation:')`})
 	r := a.MustComplete()
-	Equal(t, r.Run.Output, "string:Hello string:123 string:ü string:ÿï string:Hello string: VALIDATION_ERROR "+
+	kit.Equal(t, r.Run.Output, "string:Hello string:123 string:ü string:ÿï string:Hello string: VALIDATION_ERROR "+
 		"VALIDATION_ERROR TOOL_FAILED VALIDATION_ERRORtruefalse", "what they gave")
 	told := a.ListNotifications()
 	if len(told) != 1 || told[0].Title != "The weather in Graz" || told[0].Body != "snow, -6 to 0.5" ||
@@ -61,7 +62,7 @@ func TestK13_UtilsAndUsers(t *testing.T) {
 		t.Errorf("the person was told %+v", told)
 	}
 	a.MustComplete()
-	Equal(t, len(a.ListNotifications()), 1, "a done item sends nothing more")
+	kit.Equal(t, len(a.ListNotifications()), 1, "a done item sends nothing more")
 	a.SaveVersion(`await Users.send({ title: 'outside' })`, false)
 	a.MustFail(reeve.LogicFailure, "outside Items.withItem")
 	for code, class := range map[int]reeve.FailureClass{503: reeve.NetworkFailure, 429: reeve.NetworkFailure,
@@ -85,11 +86,11 @@ func TestG06_WeatherObeysTheNetworkPolicy(t *testing.T) {
 	t.Parallel()
 	status := 200
 	far := meteo(t, &status)
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.WeatherURL, cfg.PlacesURL, cfg.HTTPAllow = far.URL, far.URL, nil
 	h := reevetest.StartWith(t, cfg)
 	a := h.Agent("other", "utils_weather")
-	res := h.Call(a.ID, "utils_weather", Call{"latitude": 47.07, "longitude": 15.44, "days": 2})
+	res := h.Call(a.ID, "utils_weather", kit.Call{"latitude": 47.07, "longitude": 15.44, "days": 2})
 	if res.Code != reeve.Denied || strings.Contains(res.Message+res.Hint, strings.TrimPrefix(far.URL, "http://")) {
 		t.Errorf("it said %+v", res)
 	}

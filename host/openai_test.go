@@ -17,6 +17,7 @@ import (
 	"reeve/host"
 	"reeve/model"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // openAISchema checks a text against a definition of testdata/openai/schema.json.
@@ -73,27 +74,27 @@ const openAIScript = `
 
 // agentTool is a tool that the agent itself has.
 func agentTool() reeve.Tool {
-	return Tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil })
+	return kit.Tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil })
 }
 
 var (
-	offeredFunction = Object{"type": "function", "name": "get_weather", "parameters": Object{"type": "object"}}
-	otherFunction   = Object{"type": "function", "name": "get_time", "parameters": Object{"type": "object"}}
+	offeredFunction = kit.Object{"type": "function", "name": "get_weather", "parameters": kit.Object{"type": "object"}}
+	otherFunction   = kit.Object{"type": "function", "name": "get_time", "parameters": kit.Object{"type": "object"}}
 )
 
 // Every answer and every event under /v1 has what OpenAI's published schema requires.
 func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, openAIScript, agentTool())
+	h := kit.RunScripted(t, openAIScript, agentTool())
 	fits := openAISchema(t)
 	fits("models", h.Want(http.StatusOK, nil, "GET", "/v1/models", nil).Body)
 	fits("model", h.Want(http.StatusOK, nil, "GET", "/v1/models/bot", nil).Body)
-	shape := Object{"type": "object", "properties": Object{"a": Object{"type": "string"}}}
+	shape := kit.Object{"type": "object", "properties": kit.Object{"a": kit.Object{"type": "string"}}}
 	for _, said := range []string{"hello", "short", "begin"} {
-		chat := Object{"model": "bot", "messages": []Object{{"role": "user", "content": said}},
-			"tools": []Object{weather}}
+		chat := kit.Object{"model": "bot", "messages": []kit.Object{{"role": "user", "content": said}},
+			"tools": []kit.Object{weather}}
 		fits("completion", h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", chat).Body)
-		chat["stream"], chat["stream_options"] = true, Object{"include_usage": true}
+		chat["stream"], chat["stream_options"] = true, kit.Object{"include_usage": true}
 		events := streamed(h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", chat))
 		for i, data := range events[:len(events)-1] {
 			fits("chunk", []byte(data))
@@ -102,11 +103,12 @@ func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 				t.Errorf("the usage of chunk %d of %d: %s", i, len(events), data)
 			}
 		}
-		respond := Object{"model": "bot", "input": said, "tools": []Object{offeredFunction},
+		respond := kit.Object{"model": "bot", "input": said, "tools": []kit.Object{offeredFunction},
 			"instructions": "Be kind.", "temperature": 0.5, "top_p": 0.9,
-			"metadata": Object{"a": "b"}, "text": Object{"format": Object{"type": "json_schema", "name": "x",
+			"metadata": kit.Object{"a": "b"},
+			"text": kit.Object{"format": kit.Object{"type": "json_schema", "name": "x",
 				"schema": shape}},
-			"tool_choice": "auto", "max_output_tokens": 99, "reasoning": Object{"effort": "low"}}
+			"tool_choice": "auto", "max_output_tokens": 99, "reasoning": kit.Object{"effort": "low"}}
 		whole := h.Want(http.StatusOK, nil, "POST", "/v1/responses", respond)
 		fits("response", whole.Body)
 		var got struct {
@@ -132,7 +134,7 @@ func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 		}
 	}
 	for _, data := range streamed(h.Want(http.StatusOK, nil, "POST", "/v1/responses",
-		Object{"model": "bot", "input": "wrong", "stream": true})) {
+		kit.Object{"model": "bot", "input": "wrong", "stream": true})) {
 		fits("event", []byte(data))
 	}
 }
@@ -141,9 +143,9 @@ func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 // line.
 func TestW23_TextsAroundACallStayApart(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, openAIScript, agentTool())
-	chat := Object{"model": "bot", "messages": []Object{{"role": "user", "content": "begin"}},
-		"tools": []Object{weather}}
+	h := kit.RunScripted(t, openAIScript, agentTool())
+	chat := kit.Object{"model": "bot", "messages": []kit.Object{{"role": "user", "content": "begin"}},
+		"tools": []kit.Object{weather}}
 	const want = "Let me look.\n\nI have looked."
 	var whole struct {
 		Choices []struct{ Message struct{ Content string } }
@@ -166,7 +168,7 @@ func TestW23_TextsAroundACallStayApart(t *testing.T) {
 	}
 	for _, stream := range []bool{false, true} {
 		r := h.Want(http.StatusOK, nil, "POST", "/v1/responses",
-			Object{"model": "bot", "input": "begin", "tools": []Object{offeredFunction}, "stream": stream})
+			kit.Object{"model": "bot", "input": "begin", "tools": []kit.Object{offeredFunction}, "stream": stream})
 		body := string(r.Body)
 		if stream {
 			events := streamed(r)
@@ -231,9 +233,9 @@ data: {"id":"a","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}
 data: [DONE]
 
 `)
-	ask := Object{"model": "bot", "tools": []Object{offeredFunction, otherFunction}, "input": "hi",
+	ask := kit.Object{"model": "bot", "tools": []kit.Object{offeredFunction, otherFunction}, "input": "hi",
 		"parallel_tool_calls": false, "top_p": 0.25,
-		"tool_choice": Object{"type": "function", "name": "get_weather"}, "reasoning": Object{"effort": "high"}}
+		"tool_choice": kit.Object{"type": "function", "name": "get_weather"}, "reasoning": kit.Object{"effort": "high"}}
 	r := h.Want(http.StatusOK, nil, "POST", "/v1/responses", ask)
 	if n := strings.Count(string(r.Body), `"call_id"`); n != 1 {
 		t.Errorf("%d calls at once: %s", n, r.Body)
@@ -250,9 +252,9 @@ data: [DONE]
 			t.Errorf("the response does not say %s: %s", want, r.Body)
 		}
 	}
-	time := Object{"type": "function", "function": Object{"name": "get_time"}}
-	chat := Object{"model": "bot", "messages": []Object{{"role": "user", "content": "hi"}},
-		"tools":       []Object{weather, time},
+	time := kit.Object{"type": "function", "function": kit.Object{"name": "get_time"}}
+	chat := kit.Object{"model": "bot", "messages": []kit.Object{{"role": "user", "content": "hi"}},
+		"tools":       []kit.Object{weather, time},
 		"tool_choice": time, "stop": []string{"\n", "END"}}
 	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", chat)
 	for _, want := range []string{`"function":{"name":"get_time"}`, `"stop":["\n","END"]`} {
@@ -268,24 +270,25 @@ data: [DONE]
 // The rehearsal model heeds the same parameters.
 func TestW23_TheRehearsalModelHeedsParameters(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, openAIScript, agentTool())
-	chat := func(more Object) string {
-		ask := Object{"model": "bot", "messages": []Object{{"role": "user", "content": "count"}},
-			"tools": []Object{weather, {"type": "function", "function": Object{"name": "get_time"}}}}
+	h := kit.RunScripted(t, openAIScript, agentTool())
+	chat := func(more kit.Object) string {
+		ask := kit.Object{"model": "bot", "messages": []kit.Object{{"role": "user", "content": "count"}},
+			"tools": []kit.Object{weather, {"type": "function", "function": kit.Object{"name": "get_time"}}}}
 		for k, v := range more {
 			ask[k] = v
 		}
 		return string(h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", ask).Body)
 	}
-	if body := chat(Object{"stop": "three"}); !strings.Contains(body, `"content":"one two "`) {
+	if body := chat(kit.Object{"stop": "three"}); !strings.Contains(body, `"content":"one two "`) {
 		t.Error(body)
 	}
-	named := Object{"messages": []Object{{"role": "user", "content": "good day"}},
-		"tool_choice": Object{"type": "function", "function": Object{"name": "get_time"}}}
+	named := kit.Object{"messages": []kit.Object{{"role": "user", "content": "good day"}},
+		"tool_choice": kit.Object{"type": "function", "function": kit.Object{"name": "get_time"}}}
 	if body := chat(named); strings.Count(body, `"get_time"`) != 1 || strings.Contains(body, `"get_weather"`) {
 		t.Error(body)
 	}
-	body := chat(Object{"messages": []Object{{"role": "user", "content": "begin"}}, "parallel_tool_calls": false})
+	body := chat(kit.Object{"messages": []kit.Object{{"role": "user", "content": "begin"}},
+		"parallel_tool_calls": false})
 	if strings.Count(body, `"name":"get_weather"`) != 1 {
 		t.Error(body)
 	}
@@ -294,9 +297,9 @@ func TestW23_TheRehearsalModelHeedsParameters(t *testing.T) {
 // Errors under /v1 have OpenAI's form, wherever they arise.
 func TestW23_ErrorsHaveOpenAIsForm(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, openAIScript, agentTool())
+	h := kit.RunScripted(t, openAIScript, agentTool())
 	fits := openAISchema(t)
-	hi := []Object{{"role": "user", "content": "hi"}}
+	hi := []kit.Object{{"role": "user", "content": "hi"}}
 	refused := func(status int, code, param, method, path string, body any, headers ...string) reevetest.Reply {
 		t.Helper()
 		r := h.Do(method, path, body, headers...)
@@ -317,17 +320,17 @@ func TestW23_ErrorsHaveOpenAIsForm(t *testing.T) {
 		return r
 	}
 	refused(404, "", "", "GET", "/v1", nil)
-	refused(404, "", "", "POST", "/v1/embeddings", Object{})
+	refused(404, "", "", "POST", "/v1/embeddings", kit.Object{})
 	refused(404, "", "", "GET", "/v1//models", nil)
 	refused(404, "", "", "GET", "/v1/responses/resp_none", nil)
 	refused(404, "model_not_found", "model", "GET", "/v1/models/none", nil)
-	refused(404, "model_not_found", "model", "POST", "/v1/responses", Object{"model": "none", "input": "hi"})
+	refused(404, "model_not_found", "model", "POST", "/v1/responses", kit.Object{"model": "none", "input": "hi"})
 	if r := refused(405, "method_not_allowed", "", "DELETE", "/v1/models", nil); r.Header.Get("Allow") != "GET" {
 		t.Errorf("it takes %s", r.Header.Get("Allow"))
 	}
 	refused(405, "method_not_allowed", "", "GET", "/v1/chat/completions", nil)
 	refused(401, "invalid_api_key", "", "GET", "/v1/models", nil, "Authorization", "")
-	refused(401, "invalid_api_key", "", "POST", "/v1/responses", Object{}, "Authorization", "Bearer reeve_x_y")
+	refused(401, "invalid_api_key", "", "POST", "/v1/responses", kit.Object{}, "Authorization", "Bearer reeve_x_y")
 	refused(403, "", "", "GET", "/v1/models", nil, "X-Workspace-Id", "elsewhere")
 	refused(403, "", "", "GET", "/v1/models", nil, "Origin", "https://evil.example")
 	for _, text := range []string{"", "{", "[]", `"x"`, `{"model":1}`, `{"model":"bot","model":"bot"}`,
@@ -336,47 +339,48 @@ func TestW23_ErrorsHaveOpenAIsForm(t *testing.T) {
 		refused(400, "", "", "POST", "/v1/responses", text)
 	}
 	refused(413, "", "", "POST", "/v1/responses", `{"model":"bot","input":"`+strings.Repeat("x", 33<<20)+`"}`)
-	for name, value := range map[string]any{"seed": 7, "logit_bias": Object{"50256": -100}, "logprobs": true,
+	for name, value := range map[string]any{"seed": 7, "logit_bias": kit.Object{"50256": -100}, "logprobs": true,
 		"top_logprobs": 2, "frequency_penalty": 0.5, "presence_penalty": -1,
 		"n": 2, "verbosity": "low", "modalities": []string{"text",
-			"audio"}, "functions": []Object{{"name": "f"}}, "function_call": "auto",
-		"web_search_options": Object{"x": 1},
-		"reasoning_effort":   "extreme", "tool_choice": Object{"type": "allowed_tools"}} {
+			"audio"}, "functions": []kit.Object{{"name": "f"}}, "function_call": "auto",
+		"web_search_options": kit.Object{"x": 1},
+		"reasoning_effort":   "extreme", "tool_choice": kit.Object{"type": "allowed_tools"}} {
 		refused(400, "unsupported_parameter", name, "POST", "/v1/chat/completions",
-			Object{"model": "bot", "messages": hi, name: value})
+			kit.Object{"model": "bot", "messages": hi, name: value})
 	}
-	for name, value := range map[string]any{"background": true, "conversation": "conv_1", "prompt": Object{"id": "p"},
+	for name, value := range map[string]any{"background": true, "conversation": "conv_1",
+		"prompt":         kit.Object{"id": "p"},
 		"max_tool_calls": 3, "top_logprobs": 1} {
 		refused(400, "unsupported_parameter", name, "POST", "/v1/responses",
-			Object{"model": "bot", "input": "hi", name: value})
+			kit.Object{"model": "bot", "input": "hi", name: value})
 	}
 	refused(400, "unknown_parameter", "top_k", "POST", "/v1/chat/completions",
-		Object{"model": "bot", "messages": hi, "top_k": 5})
+		kit.Object{"model": "bot", "messages": hi, "top_k": 5})
 	refused(400, "unknown_parameter", "stop", "POST", "/v1/responses",
-		Object{"model": "bot", "input": "hi", "stop": "x"})
+		kit.Object{"model": "bot", "input": "hi", "stop": "x"})
 	refused(400, "", "tool_choice", "POST", "/v1/responses",
-		Object{"model": "bot", "input": "hi", "tool_choice": Object{"type": "function", "name": "none"}})
+		kit.Object{"model": "bot", "input": "hi", "tool_choice": kit.Object{"type": "function", "name": "none"}})
 	refused(400, "", "stop", "POST", "/v1/chat/completions",
-		Object{"model": "bot", "messages": hi, "stop": []string{"1", "2", "3", "4", "5"}})
-	refused(400, "", "top_p", "POST", "/v1/chat/completions", Object{"model": "bot", "messages": hi, "top_p": 1.5})
+		kit.Object{"model": "bot", "messages": hi, "stop": []string{"1", "2", "3", "4", "5"}})
+	refused(400, "", "top_p", "POST", "/v1/chat/completions", kit.Object{"model": "bot", "messages": hi, "top_p": 1.5})
 	refused(400, "", "metadata", "POST", "/v1/chat/completions",
-		Object{"model": "bot", "messages": hi, "metadata": Object{"a": 1}})
-	refused(400, "", "tools[0]", "POST", "/v1/responses", Object{"model": "bot", "input": "hi",
-		"tools": []Object{{"type": "function", "name": "f", "parameters": Object{"$ref": "city.json"}}}})
+		kit.Object{"model": "bot", "messages": hi, "metadata": kit.Object{"a": 1}})
+	refused(400, "", "tools[0]", "POST", "/v1/responses", kit.Object{"model": "bot", "input": "hi",
+		"tools": []kit.Object{{"type": "function", "name": "f", "parameters": kit.Object{"$ref": "city.json"}}}})
 	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions",
-		Object{"model": "bot", "messages": hi, "seed": nil, "logit_bias": Object{}, "logprobs": false, "n": 1,
+		kit.Object{"model": "bot", "messages": hi, "seed": nil, "logit_bias": kit.Object{}, "logprobs": false, "n": 1,
 			"user":  "u",
 			"store": true, "frequency_penalty": 0.0, "service_tier": "auto", "safety_identifier": "s",
-			"prompt_cache_key": "k", "verbosity": "medium", "metadata": Object{"a": "b"}})
+			"prompt_cache_key": "k", "verbosity": "medium", "metadata": kit.Object{"a": "b"}})
 }
 
 // A provider's limit that remains after all tries reaches the client with the time to wait, and so does our own.
 func TestW23_LimitsSayWhenToTryAgain(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, openAIScript, agentTool())
+	h := kit.RunScripted(t, openAIScript, agentTool())
 	fits := openAISchema(t)
-	for path, body := range map[string]Object{"/v1/responses": {"model": "bot", "input": "busy"},
-		"/v1/chat/completions": {"model": "bot", "messages": []Object{{"role": "user", "content": "busy"}}}} {
+	for path, body := range map[string]kit.Object{"/v1/responses": {"model": "bot", "input": "busy"},
+		"/v1/chat/completions": {"model": "bot", "messages": []kit.Object{{"role": "user", "content": "busy"}}}} {
 		r := h.Do("POST", path, body)
 		fits("error", r.Body)
 		if r.Status != http.StatusTooManyRequests || r.Header.Get("Retry-After") != "2" {

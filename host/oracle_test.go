@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"reeve/test/kit"
 )
 
 func TestOracle_OpenAIClients(t *testing.T) {
@@ -35,7 +37,8 @@ func TestOracle_OpenAIClients(t *testing.T) {
 	}
 	run(nil, "npm", "install", "--no-audit", "--no-fund")
 	h := responder(t)
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents", Object{"name": "flaky", "config": Object{"model": "flaky"}})
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
+		kit.Object{"name": "flaky", "config": kit.Object{"model": "flaky"}})
 	for _, client := range []string{"openai.mjs", "vercel.mjs", "langchain.mjs"} {
 		run([]string{"BASE_URL=" + h.URL + "/v1", "API_KEY=" + h.Token, "ANTHROPIC=0"}, "node", client)
 	}

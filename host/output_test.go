@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"unicode/utf8"
@@ -19,12 +18,8 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
-
-// ToolReturning is a tool whose output, or error, is what its test says.
-func ToolReturning(id string, out func() (any, error)) reeve.Tool {
-	return Tool(id, reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return out() })
-}
 
 // readSlices reads a kept output through the tool, n bytes at a time.
 func readSlices(h *reevetest.Host, agent, hash string, n int) string {
@@ -61,7 +56,7 @@ func TestG20_LongOutputIsCutAndKept(t *testing.T) {
 	}
 	var said string
 	var fail bool
-	h := reevetest.Start(t, ToolReturning("say", func() (any, error) {
+	h := reevetest.Start(t, kit.ToolReturning("say", func() (any, error) {
 		if fail {
 			return nil, errors.New(said)
 		}
@@ -93,7 +88,7 @@ func TestG20_LongOutputIsCutAndKept(t *testing.T) {
 			if res.Hash != reeve.Hash([]byte(want)) {
 				t.Errorf("%s: hash %s", name, res.Hash)
 			}
-			m := PairCalls(h, ListThread(h, a.ID, ""))[res.CallID][1]
+			m := kit.PairCalls(h, kit.ListThread(h, a.ID, ""))[res.CallID][1]
 			if m.Content != res.Content || len(m.Metadata) > limit+2000 {
 				t.Errorf("%s: the message has %d bytes and %d of metadata", name, len(m.Content), len(m.Metadata))
 			}
@@ -113,7 +108,7 @@ func TestG20_LongOutputIsCutAndKept(t *testing.T) {
 func TestG20_TheNoteLeadsToTheRest(t *testing.T) {
 	t.Parallel()
 	want := strings.Repeat("0123456789é", 3000)
-	h := reevetest.Start(t, ToolReturning("say", func() (any, error) { return want, nil }))
+	h := reevetest.Start(t, kit.ToolReturning("say", func() (any, error) { return want, nil }))
 	a := h.Agent("a", "say") // has not been given output_read
 	res := h.Call(a.ID, "say", nil)
 	shown, note, _ := strings.Cut(res.Content, "\n[output truncated")
@@ -140,7 +135,7 @@ func TestG20_TheNoteLeadsToTheRest(t *testing.T) {
 func TestG20_SlicesOverRESTAreExact(t *testing.T) {
 	t.Parallel()
 	var said string
-	h := reevetest.Start(t, ToolReturning("say", func() (any, error) { return said, nil }))
+	h := reevetest.Start(t, kit.ToolReturning("say", func() (any, error) { return said, nil }))
 	h.Agent("a", "say")
 	for name, c := range map[string]struct {
 		said   string
@@ -196,7 +191,7 @@ func TestG20_SlicesOverRESTAreExact(t *testing.T) {
 func TestG20_TheCapHoldsForAnything(t *testing.T) {
 	t.Parallel()
 	var v any
-	h := reevetest.Start(t, ToolReturning("say", func() (any, error) { return v, nil }))
+	h := reevetest.Start(t, kit.ToolReturning("say", func() (any, error) { return v, nil }))
 	a := h.Agent("a", "say")
 	for _, v = range []any{strings.Repeat("\x00", 20_000), strings.Repeat("a\xff", 20_000),
 		[]byte(strings.Repeat("\xfe", 20_000)), make([]int, 20_000),
@@ -222,7 +217,7 @@ func TestG20_ALongPreviewIsKeptToo(t *testing.T) {
 	h := reevetest.Start(t, x)
 	a := h.Agent("a", "guarded")
 	h.Call(a.ID, "guarded", nil)
-	p := GetInbox(h).Approvals[0].Preview
+	p := kit.GetInbox(h).Approvals[0].Preview
 	if len(p) < 256<<10 || len(p) > 257<<10 || !strings.Contains(p, reeve.Hash([]byte(diff))) {
 		t.Fatalf("the preview has %d bytes", len(p))
 	}
@@ -245,17 +240,20 @@ func TestG21_SecretsAreTakenOut(t *testing.T) {
 		}
 		return said, nil
 	}
-	loud := Tool("loud", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) { return speak() })
+	loud := kit.Tool("loud", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) { return speak() })
 	loud.Preview = func(context.Context, *reeve.Invocation) (reeve.Preview, error) {
 		return reeve.Preview{Change: fmt.Sprint(said)}, nil
 	}
-	checked := Tool("checked", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return nil, nil })
+	checked := kit.Tool("checked", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+		return nil,
+			nil
+	})
 	checked.Check = func(context.Context, *reeve.Invocation) error { return reeve.Errorf(reeve.Denied, "%v", said) }
-	panics := Tool("panics", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { panic(said) })
-	var log LogBuffer
-	cfg := FastConfig(t)
+	panics := kit.Tool("panics", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { panic(said) })
+	var log kit.LogBuffer
+	cfg := kit.FastConfig(t)
 	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
-	h := reevetest.StartWith(t, cfg, ToolReturning("say", speak), loud, checked, panics)
+	h := reevetest.StartWith(t, cfg, kit.ToolReturning("say", speak), loud, checked, panics)
 	h.Want(http.StatusNoContent, nil, "PUT", "/api/secrets/S", map[string]any{"value": stored})
 	a := h.Agent("a", "say", "loud", "checked", "panics")
 	shapes = append(shapes, h.Token)
@@ -270,7 +268,7 @@ func TestG21_SecretsAreTakenOut(t *testing.T) {
 			strings.Repeat("x ", 16<<10) + secret,
 		} {
 			for _, fail = range []bool{false, true} {
-				for _, c := range []Call{{"tool": "say"}, {"tool": "loud"}, {"tool": "loud", "preview_only": true},
+				for _, c := range []kit.Call{{"tool": "say"}, {"tool": "loud"}, {"tool": "loud", "preview_only": true},
 					{"tool": "checked"}, {"tool": "panics"}} {
 					r := h.Do("POST", "/api/agents/a/calls", c)
 					lookFor(t, secret, "the answer to "+fmt.Sprint(c), string(r.Body))
@@ -285,7 +283,7 @@ func TestG21_SecretsAreTakenOut(t *testing.T) {
 				}
 			}
 		}
-		for _, m := range ListThread(h, a.ID, "") {
+		for _, m := range kit.ListThread(h, a.ID, "") {
 			lookFor(t, secret, "a message", m.Content+string(m.Metadata))
 		}
 		lookFor(t, secret, "the operations", string(h.Do("GET", "/api/operations?limit=500", nil).Body))
@@ -296,24 +294,6 @@ func TestG21_SecretsAreTakenOut(t *testing.T) {
 	for _, secret := range shapes {
 		lookFor(t, secret, "the log", log.String())
 	}
-}
-
-// LogBuffer is a log that can be read while others write.
-type LogBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (j *LogBuffer) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *LogBuffer) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
 }
 
 // lookFor fails if a secret, or more than half of it, is in a text.
@@ -334,7 +314,7 @@ func lookFor(t *testing.T, secret, where, text string) {
 func TestG21_WhatPeopleNeedStays(t *testing.T) {
 	t.Parallel()
 	var said string
-	h := reevetest.Start(t, ToolReturning("say", func() (any, error) { return said, nil }))
+	h := reevetest.Start(t, kit.ToolReturning("say", func() (any, error) { return said, nil }))
 	a := h.Agent("a", "say", "file_write", "file_list")
 	first := h.Call(a.ID, "say", nil)
 	wrote := h.Call(a.ID, "file_write", map[string]any{"path": "/shared/Reports-2026/Q3-Final-Numbers-V2.txt",
@@ -367,7 +347,7 @@ func TestG18_ATimeoutEndsTheHandlerAndNothingElse(t *testing.T) {
 		for _, kind := range []string{"heeds", "ignores"} {
 			t.Run(string(effect)+" "+kind, func(t *testing.T) {
 				ended, never := make(chan error, 1), make(chan struct{})
-				x := Tool("x", effect, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
+				x := kit.Tool("x", effect, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 					if string(inv.Args) != "{}" {
 						return "quick", nil
 					}
@@ -395,7 +375,7 @@ func TestG18_ATimeoutEndsTheHandlerAndNothingElse(t *testing.T) {
 					if res.Code != reeve.Timeout || !strings.Contains(res.Message, "did not finish within 30ms") {
 						t.Errorf("the result says %+v", res)
 					}
-				} else if op := GetOperation(h, res.OperationID); !strings.Contains(op.Message,
+				} else if op := kit.GetOperation(h, res.OperationID); !strings.Contains(op.Message,
 					"did not finish within 30ms") {
 					t.Errorf("the operation says %+v", op)
 				}
@@ -411,7 +391,7 @@ func TestG18_ATimeoutEndsTheHandlerAndNothingElse(t *testing.T) {
 func TestG18_TheProcessTreeIsGone(t *testing.T) {
 	t.Parallel()
 	pids := make(chan int, 2)
-	x := Tool("x", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
+	x := kit.Tool("x", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
 		cmd := exec.CommandContext(ctx, "sh", "-c", "sleep 600 & echo $!; wait")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -438,7 +418,7 @@ func TestG18_TheProcessTreeIsGone(t *testing.T) {
 	}
 	for range 2 {
 		pid := <-pids
-		Eventually(t, "process "+strconv.Itoa(pid)+" to be gone", func() bool {
+		kit.Eventually(t, "process "+strconv.Itoa(pid)+" to be gone", func() bool {
 			stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 			return err != nil || strings.Contains(string(stat), ") Z ")
 		})

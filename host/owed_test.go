@@ -6,10 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	_ "modernc.org/sqlite" // to hold the lock that keeps the server from writing
-
 	"reeve"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // A request has left, and the store takes no writes: the caller is not told that nothing happened, and the running
@@ -18,7 +17,7 @@ func TestG12_AnOutcomeThatCannotBeRecordedIsOwed(t *testing.T) {
 	t.Parallel()
 	var file string
 	var lock *sql.Conn
-	h := reevetest.Start(t, Tool("sends_once", reeve.Unsafe, func(ctx context.Context, _ *reeve.Invocation) (any,
+	h := reevetest.Start(t, kit.Tool("sends_once", reeve.Unsafe, func(ctx context.Context, _ *reeve.Invocation) (any,
 		error) {
 		db, err := sql.Open("sqlite", "file:"+file)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // A data directory that was started before has a token that the database of a backup does not know: its owner gets
@@ -60,10 +61,10 @@ func TestStart_ARevokedOwnerTokenIsReplaced(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	dir, old := h.Dir(), h.Token
-	if p := GetHealth(h, "tokens"); !p.OK {
+	if p := kit.GetHealth(h, "tokens"); !p.OK {
 		t.Errorf("%+v", p)
 	}
-	spare := NewTokenFor(h, "spare", "owner")
+	spare := kit.NewTokenFor(h, "spare", "owner")
 	var tokens api.TokenList
 	h.Want(http.StatusOK, &tokens, "GET", "/api/tokens", nil)
 	for _, known := range tokens.Tokens {
@@ -72,14 +73,14 @@ func TestStart_ARevokedOwnerTokenIsReplaced(t *testing.T) {
 		}
 	}
 	h.Token = strings.TrimPrefix(spare[1], "Bearer ")
-	if p := GetHealth(h, "tokens"); p.OK || !strings.Contains(p.Detail, "not valid") ||
+	if p := kit.GetHealth(h, "tokens"); p.OK || !strings.Contains(p.Detail, "not valid") ||
 		!strings.Contains(p.Hint, "restart the server") {
 		t.Errorf("%+v", p)
 	}
 	h.Stop()
 	h = reevetest.StartWith(t, host.Config{Dir: dir})
 	h.Want(http.StatusOK, nil, "GET", "/api/agents", nil)
-	if h.Token == old || !GetHealth(h, "tokens").OK {
+	if h.Token == old || !kit.GetHealth(h, "tokens").OK {
 		t.Errorf("the token in the file is %s", h.Token)
 	}
 	h.Want(http.StatusUnauthorized, nil, "GET", "/api/agents", nil, "Authorization", "Bearer "+old)

@@ -14,55 +14,33 @@ import (
 	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
-
-// RandomText is n characters of all widths, some of which take six bytes in JSON.
-func RandomText(n int) string {
-	const some = "a<&\"\\\t\n\x01\x1f\u007fé\u00a0\u2028日\ufffd🎉"
-	runes := []rune(some)
-	var b strings.Builder
-	for range n {
-		b.WriteRune(runes[rand.IntN(len(runes))])
-	}
-	return b.String()
-}
-
-// MustBeWhole is a result that was not cut.
-func MustBeWhole(t testing.TB, res reeve.Result) reeve.Result {
-	t.Helper()
-	if res.IsError || res.Truncated {
-		t.Fatalf("cut at %d bytes, or refused: %.300s", len(res.Content), fmt.Sprint(res))
-	}
-	return res
-}
-
-// OutputCaps are how much callers are shown: the default, and the least.
-var OutputCaps = []int{0, 1024}
 
 // The output of a run comes in pages that join to it, whatever the characters and however long a page is asked for:
 // none is cut in its turn.
 func TestO13_PagesOfOutputJoinWhateverTheCharacters(t *testing.T) {
-	for _, most := range OutputCaps {
+	for _, most := range kit.OutputCaps {
 		synctest.Test(t, func(t *testing.T) {
-			b := NewBubbleHost(t, host.Config{OutputCap: most})
+			b := kit.NewBubbleHost(t, host.Config{OutputCap: most})
 			texts := []string{strings.Repeat("日", 12_000), strings.Repeat("\x01\x02", 5000),
-				strings.Repeat("\u2028", 9000), strings.Repeat("a", 20_000), RandomText(9000)}
+				strings.Repeat("\u2028", 9000), strings.Repeat("a", 20_000), kit.RandomText(9000)}
 			for i, whole := range texts {
-				a := b.NewAgent(fmt.Sprint("aide", i), Object{"config": RehearsalConfig(whole)})
+				a := b.NewAgent(fmt.Sprint("aide", i), kit.Object{"config": kit.RehearsalConfig(whole)})
 				b.AttachTools(a.Name, scheduleTools...)
-				b.CallAs("ann", a.ID, "schedule_create", Object{"goal": "g", "cadence_type": "interval",
+				b.CallAs("ann", a.ID, "schedule_create", kit.Object{"goal": "g", "cadence_type": "interval",
 					"cadence_value": "1h"})
 				b.AdvanceBy(61*time.Minute, 61*time.Minute)
 				run := b.ListRuns("agent=" + a.ID)[0].ID
 				for _, size := range []int{200, 4000, 8000} {
 					joined := ""
 					for offset, left := 0, 1; left > 0; {
-						page := DecodeResult[struct {
+						page := kit.DecodeResult[struct {
 							Output     string
 							NextOffset int `json:"next_offset"`
 							Remaining  int
-						}](t, MustBeWhole(t, b.CallAs("ann", a.ID, "schedule_run_output",
-							Object{"run_id": run, "offset": offset, "max_chars": size})))
+						}](t, kit.MustBeWhole(t, b.CallAs("ann", a.ID, "schedule_run_output",
+							kit.Object{"run_id": run, "offset": offset, "max_chars": size})))
 						if page.Output == "" {
 							t.Fatalf("text %d by %d: nothing at %d", i, size, offset)
 						}
@@ -79,9 +57,9 @@ func TestO13_PagesOfOutputJoinWhateverTheCharacters(t *testing.T) {
 
 // A list of schedules is not cut before it says how to go on.
 func TestO13_SchedulesInPages(t *testing.T) {
-	for _, most := range OutputCaps {
+	for _, most := range kit.OutputCaps {
 		synctest.Test(t, func(t *testing.T) {
-			b := NewBubbleHost(t, host.Config{OutputCap: most, SchedulesPerUser: 100})
+			b := kit.NewBubbleHost(t, host.Config{OutputCap: most, SchedulesPerUser: 100})
 			a := b.NewAgent("aide", nil)
 			b.AttachTools("aide", scheduleTools...)
 			want := map[string]bool{}
@@ -93,7 +71,7 @@ func TestO13_SchedulesInPages(t *testing.T) {
 				if i == 7 {
 					size = 8000 // alone it is too long
 				}
-				if res := b.CallAs("ann", a.ID, "schedule_create", Object{"goal": strings.Repeat("語", size),
+				if res := b.CallAs("ann", a.ID, "schedule_create", kit.Object{"goal": strings.Repeat("語", size),
 					"name": fmt.Sprint("n", i), "cadence_type": "interval", "cadence_value": "100h"}); res.IsError {
 					t.Fatalf("%+v", res)
 				}
@@ -105,7 +83,7 @@ func TestO13_SchedulesInPages(t *testing.T) {
 			}
 			pages, cut := 0, 0
 			for offset := 0; len(want) > 0; pages++ {
-				res := b.CallAs("ann", a.ID, "schedule_search", Object{"limit": 50, "offset": offset})
+				res := b.CallAs("ann", a.ID, "schedule_search", kit.Object{"limit": 50, "offset": offset})
 				var next int
 				if res.Truncated { // one alone, and how to go on comes first
 					if n, err := fmt.Sscanf(res.Content, `{"hint":"to read on, use offset %d"`, &next); n != 1 ||
@@ -119,10 +97,10 @@ func TestO13_SchedulesInPages(t *testing.T) {
 					offset, cut = next, cut+1
 					continue
 				}
-				got := DecodeResult[struct {
+				got := kit.DecodeResult[struct {
 					Schedules        []reeve.Timer
 					Remaining, Total int
-				}](t, MustBeWhole(t, res))
+				}](t, kit.MustBeWhole(t, res))
 				for _, s := range got.Schedules {
 					if !want[s.ID] {
 						t.Errorf("%s is given twice", s.Name)
@@ -144,21 +122,21 @@ func TestO13_SchedulesInPages(t *testing.T) {
 // Slices of a file join to it, however much of it is asked for at once.
 func TestO01_SlicesOfAFileJoinWhateverTheCharacters(t *testing.T) {
 	t.Parallel()
-	for _, most := range OutputCaps {
+	for _, most := range kit.OutputCaps {
 		dir := t.TempDir()
 		h := reevetest.StartWith(t, host.Config{Dir: dir, OutputCap: most})
 		a := h.Agent("clerk", "file_write", "file_read", "file_list")
 		for i, whole := range []string{strings.Repeat("日", 6000), strings.Repeat("\x01\x02", 2000),
-			strings.Repeat("a", 20_000), RandomText(5000)} {
+			strings.Repeat("a", 20_000), kit.RandomText(5000)} {
 			path := fmt.Sprintf("/shared/%d.txt", i)
-			MustBeWhole(t, h.Call(a.ID, "file_write", Object{"path": path, "content": whole}))
-			args, joined := Object{"path": path}, ""
+			kit.MustBeWhole(t, h.Call(a.ID, "file_write", kit.Object{"path": path, "content": whole}))
+			args, joined := kit.Object{"path": path}, ""
 			for next := int64(1); next > 0; {
-				page := DecodeResult[struct {
+				page := kit.DecodeResult[struct {
 					Text   string
 					Offset int64
 					Next   int64 `json:"next_offset"`
-				}](t, MustBeWhole(t, h.Call(a.ID, "file_read", args)))
+				}](t, kit.MustBeWhole(t, h.Call(a.ID, "file_read", args)))
 				if page.Offset != int64(len(joined)) || page.Text == "" {
 					t.Fatalf("%s: %d bytes at %d, after %d", path, len(page.Text), page.Offset, len(joined))
 				}
@@ -175,11 +153,11 @@ func TestO01_SlicesOfAFileJoinWhateverTheCharacters(t *testing.T) {
 // A folder's entries are all listed, page by page, however little callers are shown.
 func TestO01_AFolderInPages(t *testing.T) {
 	t.Parallel()
-	for _, most := range OutputCaps {
+	for _, most := range kit.OutputCaps {
 		dir := t.TempDir()
 		h := reevetest.StartWith(t, host.Config{Dir: dir, OutputCap: most})
 		a := h.Agent("clerk", "file_list", "file_write")
-		MustBeWhole(t, h.Call(a.ID, "file_write", Object{"path": "/shared/many/first", "content": "x"}))
+		kit.MustBeWhole(t, h.Call(a.ID, "file_write", kit.Object{"path": "/shared/many/first", "content": "x"}))
 		found, err := filepath.Glob(filepath.Join(dir, "*", "*", "*", "many"))
 		if err != nil || len(found) != 1 {
 			t.Fatalf("where it is: %v %v", found, err)
@@ -193,11 +171,11 @@ func TestO01_AFolderInPages(t *testing.T) {
 			}
 		}
 		for after, more := "", true; more; {
-			page := DecodeResult[struct {
+			page := kit.DecodeResult[struct {
 				Entries []struct{ Name string }
 				Total   int
 				More    bool
-			}](t, MustBeWhole(t, h.Call(a.ID, "file_list", Object{"path": "/shared/many", "after": after})))
+			}](t, kit.MustBeWhole(t, h.Call(a.ID, "file_list", kit.Object{"path": "/shared/many", "after": after})))
 			if page.Total != 151 || len(page.Entries) == 0 {
 				t.Fatalf("after %q: %+v", after, page)
 			}

@@ -15,6 +15,7 @@ import (
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // chatter is a bot that talks for twenty seconds without a pause.
@@ -30,7 +31,7 @@ type guest struct {
 func newGuest(h *reevetest.Host, name string, expires time.Time) guest {
 	h.T.Helper()
 	g := guest{h: h}
-	body := Object{"name": name, "user": name, "role": "member"}
+	body := kit.Object{"name": name, "user": name, "role": "member"}
 	if !expires.IsZero() {
 		body["expires_at"] = expires
 	}
@@ -97,7 +98,7 @@ func (g guest) hear(ctx context.Context, method, path, body string) *listening {
 // cut checks that it ends soon after a moment, in the middle of what there is to hear.
 func (l *listening) cut(t *testing.T, after time.Time) {
 	t.Helper()
-	if at := <-l.ended; at.Before(after) || at.Sub(after) > StopTimeout || l.words == 0 {
+	if at := <-l.ended; at.Before(after) || at.Sub(after) > kit.StopTimeout || l.words == 0 {
 		t.Errorf("%s ended %v after it should, having heard %d words", l.name, at.Sub(after), l.words)
 	}
 }
@@ -105,13 +106,13 @@ func (l *listening) cut(t *testing.T, after time.Time) {
 // A token that expires ends what is listened to with it, however much there is to hear.
 func TestW12_AnExpiredTokenEndsWhatIsHeard(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, chatter)
+	h := kit.RunScripted(t, chatter)
 	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Wait)
 	defer cancel()
 	end := reeve.Now().Add(3 * time.Second)
 	g := newGuest(h, "bob", end)
 	var c reeve.Conversation
-	h.Want(http.StatusCreated, &c, "POST", "/api/conversations", Object{"agent": "bot"}, "Authorization",
+	h.Want(http.StatusCreated, &c, "POST", "/api/conversations", kit.Object{"agent": "bot"}, "Authorization",
 		"Bearer "+g.token.Token)
 	at := "/api/conversations/" + c.ID
 	for _, l := range []*listening{g.hear(ctx, "GET", at+"/events", ""), g.hear(ctx, "", "/conversations/"+c.ID, ""),
@@ -130,7 +131,7 @@ func TestW12_ARightTakenElsewhereEndsWhatIsHeard(t *testing.T) {
 	for i := range servers {
 		cfg := host.Config{Dir: t.TempDir(), Database: url, SecretKey: strings.Repeat("ab", 32),
 			Heartbeat: 50 * time.Millisecond}
-		cfg.Models.Default, cfg.Models.Script = "rehearsal", WriteScript(t, chatter)
+		cfg.Models.Default, cfg.Models.Script = "rehearsal", kit.WriteScript(t, chatter)
 		servers[i] = reevetest.Run(t, cfg)
 	}
 	there, here := servers[0], servers[1]
@@ -149,11 +150,11 @@ func TestW12_ARightTakenElsewhereEndsWhatIsHeard(t *testing.T) {
 		g := newGuest(here, name, time.Time{})
 		c := here.Talk("bot")
 		here.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants",
-			Object{"kind": "user", "id": name})
+			kit.Object{"kind": "user", "id": name})
 		all := []*listening{g.hear(ctx, "GET", "/api/conversations/"+c.ID+"/events", ""),
 			g.hear(ctx, "", "/conversations/"+c.ID, "")}
 		mine := here.Connect(c.ID, -1)
-		StartTurn(here, c.ID, "slow")
+		kit.StartTurn(here, c.ID, "slow")
 		for range 20 { // so that the others have heard of it too
 			mine.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 		}

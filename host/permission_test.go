@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/test/kit"
 )
 
 // Whatever is undone, files and folders have the permissions again that they had, but for what makes a program run as
@@ -16,7 +17,7 @@ import (
 func TestO03_UndoBringsPermissionsBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	h := RunScriptedIn(t, dir, "- {text: hello}\n")
+	h := kit.RunScriptedIn(t, dir, "- {text: hello}\n")
 	h.Agent("clerk", "file_write", "file_edit", "file_delete", "file_restore")
 	shared := filepath.Join(dir, "workspaces", "default", "shared")
 	made := map[string]fs.FileMode{"d/644": 0o644, "d/664": 0o664, "d/755": 0o755, "d/600": 0o600, "d/440": 0o440,
@@ -67,7 +68,7 @@ func TestO03_UndoBringsPermissionsBack(t *testing.T) {
 	undo := func(u *reeve.Undo) *reeve.Undo { t.Helper(); return call(u.Tool, u.Args) }
 	for name, mode := range made {
 		path := "/shared/" + name
-		u := call("file_delete", Object{"path": path, "recursive": true})
+		u := call("file_delete", kit.Object{"path": path, "recursive": true})
 		again := undo(u)
 		see("after the deletion of " + name + " is undone")
 		undo(undo(again))
@@ -75,14 +76,14 @@ func TestO03_UndoBringsPermissionsBack(t *testing.T) {
 		if strings.HasSuffix(name, "empty") || name == "d" || name == "d/sub" {
 			continue
 		}
-		u = call("file_write", Object{"path": path, "content": fmt.Sprint("new ", mode), "overwrite": true})
+		u = call("file_write", kit.Object{"path": path, "content": fmt.Sprint("new ", mode), "overwrite": true})
 		see("after " + name + " was written")
 		if mode != 0o600 { // which needs no mention
 			chmod(name, 0o640|mode.Perm()&0o111)
 		}
 		undo(u)
 		see("after the write of " + name + " is undone")
-		u = call("file_edit", Object{"path": path, "old": "one", "new": "two"})
+		u = call("file_edit", kit.Object{"path": path, "old": "one", "new": "two"})
 		undo(u)
 		see("after the edit of " + name + " is undone")
 	}
@@ -93,18 +94,18 @@ func TestO03_UndoBringsPermissionsBack(t *testing.T) {
 	// A folder that is closed to its owner can be filled again.
 	chmod("d/sub", 0o555)
 	made["d/sub"] = 0o555
-	u := call("file_delete", Object{"path": "/shared/d", "recursive": true})
+	u := call("file_delete", kit.Object{"path": "/shared/d", "recursive": true})
 	undo(u)
 	see("after the deletion of a closed folder is undone")
 	chmod("d/sub", 0o755) // so that it can be removed
 	// An undo that was recorded before says nothing of permissions, and does what it did.
-	u = call("file_delete", Object{"path": "/shared/d/644"})
-	call(u.Tool, Object{"path": "/shared/d/644", "hash": reeve.Hash([]byte("one")), "expect": "absent"})
+	u = call("file_delete", kit.Object{"path": "/shared/d/644"})
+	call(u.Tool, kit.Object{"path": "/shared/d/644", "hash": reeve.Hash([]byte("one")), "expect": "absent"})
 	if info, err := os.Lstat(filepath.Join(shared, "d/644")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
 	if r := h.Do("POST", "/api/agents/clerk/calls",
-		Object{"tool": "file_restore", "args": Object{"path": "/shared/x", "hash": reeve.Hash([]byte("one")),
+		kit.Object{"tool": "file_restore", "args": kit.Object{"path": "/shared/x", "hash": reeve.Hash([]byte("one")),
 			"mode": "4755"}}); r.Status == 200 {
 		t.Errorf("%s", r.Body)
 	}

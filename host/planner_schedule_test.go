@@ -8,60 +8,19 @@ import (
 
 	"reeve"
 	"reeve/api"
+	"reeve/test/kit"
 )
-
-// TalkToPlanner talks with the planner, which does what it is told, and gives what it answers.
-func (a *Automation) TalkToPlanner() func(said string) string {
-	a.T.Helper()
-	a.Plan("hello")
-	c := a.Talk("planner")
-	return func(said string) string {
-		a.T.Helper()
-		var turn reeve.Turn
-		a.Want(201, &turn, "POST", "/api/conversations/"+c.ID+"/turns", Call{"content": said})
-		a.Settle(a.T.Context())
-		a.Want(200, &turn, "GET", "/api/turns/"+turn.ID, nil)
-		return turn.Output
-	}
-}
 
 const (
 	scheduleSeven = `scripts_schedule {"automation": "letters", "cadence_type": "cron", "cadence_value": "0 7 * * *"}`
 	scheduleEight = `scripts_schedule {"automation": "letters", "cadence_type": "cron", "cadence_value": "0 8 * * *"}`
 )
 
-// SaveByPlanner has the planner write the next version, which is tried.
-func (a *Automation) SaveByPlanner(tell func(string) string, version string) {
-	a.T.Helper()
-	if out := tell(`scripts_save {"automation": "letters", "source": "'` + version +
-		`'", "comment": "says it"}`); !strings.Contains(out, `"version":"`+version+`"`) {
-		a.T.Fatalf("saving: %s", out)
-	}
-	a.StartRun(Call{"type": "test", "version": version})
-}
-
-func (a *Automation) Activate(version string) {
-	a.T.Helper()
-	a.Want(200, nil, "POST", a.Path("/activate"), Call{"version": version})
-}
-
-// DescribeSchedules tells when the automation is to run, and what of it holds.
-func (a *Automation) DescribeSchedules() string {
-	a.T.Helper()
-	var l api.ScheduleList
-	a.Want(200, &l, "GET", "/api/schedules", nil)
-	list := make([]string, len(l.Schedules))
-	for i, s := range l.Schedules {
-		list[i] = JoinValues(s.Value, s.State, s.NextAt != nil, s.UserID)
-	}
-	return strings.Join(list, "; ")
-}
-
 // TestK27_PlansAreFoundAmongManyRepairs: however many repairs there were since, the maintainer is told what the person
 // asked for, the planner schedules its version, and the schedule of an earlier plan ends.
 func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
 	t.Parallel()
-	a, _ := planning(t, FastConfig(t))
+	a, _ := planning(t, kit.FastConfig(t))
 	tell := a.TalkToPlanner()
 	a.SaveByPlanner(tell, "1.0")
 	tell(scheduleSeven)
@@ -81,7 +40,7 @@ func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
 		t.Errorf("scheduling: %s", out)
 	}
 	a.Activate("2.0")
-	Equal(t, a.DescribeSchedules(), "0 7 * * * completed false owner; 0 8 * * * active true owner", "the schedules")
+	kit.Equal(t, a.DescribeSchedules(), "0 7 * * * completed false owner; 0 8 * * * active true owner", "the schedules")
 	a.SaveVersion("oops()", false)
 	a.MustFail(reeve.LogicFailure)
 	var k reeve.ScriptJob
@@ -95,19 +54,19 @@ func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
 // its version.
 func TestK27_GoingBackTakesTheScheduleAlong(t *testing.T) {
 	t.Parallel()
-	a, _ := planning(t, FastConfig(t))
+	a, _ := planning(t, kit.FastConfig(t))
 	tell := a.TalkToPlanner()
 	a.SaveByPlanner(tell, "1.0")
 	tell(scheduleSeven)
 	a.Activate("1.0")
 	a.SaveByPlanner(tell, "2.0")
 	tell(scheduleEight)
-	Equal(t, a.DescribeSchedules(), "0 7 * * * active true owner; 0 8 * * * paused false owner", "before 2.0")
+	kit.Equal(t, a.DescribeSchedules(), "0 7 * * * active true owner; 0 8 * * * paused false owner", "before 2.0")
 	for range 2 {
 		a.Activate("2.0")
-		Equal(t, a.DescribeSchedules(), "0 7 * * * completed false owner; 0 8 * * * active true owner", "with 2.0")
+		kit.Equal(t, a.DescribeSchedules(), "0 7 * * * completed false owner; 0 8 * * * active true owner", "with 2.0")
 		a.Activate("1.0")
-		Equal(t, a.DescribeSchedules(), "0 7 * * * active true owner; 0 8 * * * completed false owner",
+		kit.Equal(t, a.DescribeSchedules(), "0 7 * * * active true owner; 0 8 * * * completed false owner",
 			"with 1.0 again")
 	}
 }
@@ -116,47 +75,47 @@ func TestK27_GoingBackTakesTheScheduleAlong(t *testing.T) {
 // the schedule is whose word it was. What nobody has activated waits, and so does what a person has paused.
 func TestK27_AnotherTimeForWhatRuns(t *testing.T) {
 	t.Parallel()
-	a, _ := planning(t, FastConfig(t))
+	a, _ := planning(t, kit.FastConfig(t))
 	tell := a.TalkToPlanner()
 	a.SaveByPlanner(tell, "1.0")
 	a.Activate("1.0")
 	tell(scheduleSeven)
-	Equal(t, a.DescribeSchedules(), "0 7 * * * active true owner", "its first schedule")
+	kit.Equal(t, a.DescribeSchedules(), "0 7 * * * active true owner", "its first schedule")
 	tell(scheduleEight)
-	Equal(t, a.DescribeSchedules(), "0 8 * * * active true owner", "at another time")
+	kit.Equal(t, a.DescribeSchedules(), "0 8 * * * active true owner", "at another time")
 	a.SaveVersion("'by hand'", false)
 	tell(scheduleSeven)
-	Equal(t, a.DescribeSchedules(), "0 7 * * * active true owner", "with a version of a person's")
+	kit.Equal(t, a.DescribeSchedules(), "0 7 * * * active true owner", "with a version of a person's")
 	a.SaveByPlanner(tell, "3.0")
 	tell(scheduleEight)
-	Equal(t, a.DescribeSchedules(), "0 7 * * * active true owner; 0 8 * * * paused false owner",
+	kit.Equal(t, a.DescribeSchedules(), "0 7 * * * active true owner; 0 8 * * * paused false owner",
 		"of a version that nobody has activated")
 	tell(scheduleSeven)
-	Equal(t, a.DescribeSchedules(), "0 7 * * * active true owner; 0 7 * * * paused false owner",
+	kit.Equal(t, a.DescribeSchedules(), "0 7 * * * active true owner; 0 7 * * * paused false owner",
 		"of that version, at another time")
 	a.Activate("3.0")
-	Equal(t, a.DescribeSchedules(), "0 7 * * * completed false owner; 0 7 * * * active true owner", "activated")
+	kit.Equal(t, a.DescribeSchedules(), "0 7 * * * completed false owner; 0 7 * * * active true owner", "activated")
 	a.SaveByPlanner(tell, "4.0")
 	a.Activate("4.0")
 	tell(scheduleEight)
-	Equal(t, a.DescribeSchedules(),
+	kit.Equal(t, a.DescribeSchedules(),
 		"0 7 * * * completed false owner; 0 7 * * * completed false owner; 0 8 * * * active true "+
 			"owner", "in place of that of an earlier plan")
 	var l api.ScheduleList
 	a.Want(200, &l, "GET", "/api/schedules", nil)
-	a.Want(200, nil, "PATCH", "/api/schedules/"+l.Schedules[2].ID, Call{"status": "paused"})
+	a.Want(200, nil, "PATCH", "/api/schedules/"+l.Schedules[2].ID, kit.Call{"status": "paused"})
 	tell(scheduleSeven)
-	Equal(t, a.DescribeSchedules(),
+	kit.Equal(t, a.DescribeSchedules(),
 		"0 7 * * * completed false owner; 0 7 * * * completed false owner; 0 7 * * * paused "+
 			"false owner", "that a person has paused")
 	var made api.NewToken
 	a.Want(201, &made, "POST", "/api/tokens", api.TokenRequest{Name: "bob", User: "bob", Role: reeve.Member})
 	bob := []string{"Authorization", "Bearer " + made.Token}
 	var c reeve.Conversation
-	a.Want(201, &c, "POST", "/api/conversations", Call{"agent": "planner"}, bob...)
-	a.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns", Call{"content": scheduleEight}, bob...)
+	a.Want(201, &c, "POST", "/api/conversations", kit.Call{"agent": "planner"}, bob...)
+	a.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns", kit.Call{"content": scheduleEight}, bob...)
 	a.Settle(t.Context())
 	a.Want(200, &l, "GET", "/api/schedules", nil, bob...)
-	Equal(t, JoinValues(l.Total, l.Schedules[0].Value, l.Schedules[0].UserID), "1 0 8 * * * bob",
+	kit.Equal(t, kit.JoinValues(l.Total, l.Schedules[0].Value, l.Schedules[0].UserID), "1 0 8 * * * bob",
 		"by another person's word")
 }

@@ -10,6 +10,7 @@ import (
 	"reeve/host"
 	"reeve/model"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // goodScript is what the planner of these tests writes; badScript is what it tries first.
@@ -36,47 +37,13 @@ answers:
   - {when: {tool: scripts_save}, text: "Saved."}
 `
 
-func planning(t *testing.T, cfg host.Config) (*Automation, *deeds) {
+func planning(t *testing.T, cfg host.Config) (*kit.Automation, *deeds) {
 	t.Helper()
 	d := newDeeds()
 	h := reevetest.StartWith(t, cfg, d.tools()...)
-	a := &Automation{Host: h, T: t, Name: "letters"}
-	h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "tools": mailTools})
+	a := &kit.Automation{Host: h, T: t, Name: "letters"}
+	h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "tools": mailTools})
 	return a, d
-}
-
-func (a *Automation) Plan(request string) reeve.ScriptJob {
-	a.T.Helper()
-	var k reeve.ScriptJob
-	a.Want(201, &k, "POST", a.Path("/plan"), Call{"request": request})
-	a.Settle(a.T.Context())
-	a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
-	return k
-}
-
-// WatchKeys makes an agent that watches keys, and tells how often each of them has woken it.
-func (a *Automation) WatchKeys(keys ...string) func() string {
-	a.T.Helper()
-	a.Want(201, nil, "POST", "/api/agents", Call{"name": "aware", "config": RehearsalConfig("seen")})
-	for _, k := range keys {
-		a.Want(201, nil, "POST", "/api/agents/aware/subscriptions", Call{"class": "key", "name": k})
-	}
-	return func() string {
-		a.T.Helper()
-		var list api.WakeList
-		a.Want(200, &list, "GET", "/api/agents/aware/wakes?limit=100", nil)
-		var counts []any
-		for _, k := range keys {
-			n := 0
-			for _, v := range list.Wakes {
-				if v.Token.Name == k {
-					n++
-				}
-			}
-			counts = append(counts, n)
-		}
-		return JoinValues(counts...)
-	}
 }
 
 // TestK27_PlannerWritesAScript takes a plain request to an automation that a person activates: the planner looks, asks,
@@ -84,53 +51,53 @@ func (a *Automation) WatchKeys(keys ...string) func() string {
 // it would do and said so.
 func TestK27_PlannerWritesAScript(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
-		cfg.Model = ScriptedModel(t, plannerScript)
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+		cfg.Model = kit.ScriptedModel(t, plannerScript)
 		a, d := planning(t, cfg)
 		watched := a.WatchKeys("SCHEDULE", "NOTIFICATION")
 		k := a.Plan("answer my letters")
-		Equal(t, JoinValues(k.State, k.Question), "asking How often?", "a question is a row")
+		kit.Equal(t, kit.JoinValues(k.State, k.Question), "asking How often?", "a question is a row")
 		told := a.ListNotifications()
 		if len(told) != 1 || !strings.Contains(told[0].Title, "asks about letters") ||
 			!strings.Contains(told[0].Body, "How often?") {
 			t.Errorf("the person was told %+v", told)
 		}
-		Equal(t, watched(), "0 1", "who watches was told of the question")
-		a.Want(409, nil, "POST", a.Path("/plan"), Call{"request": "something else"})
-		a.Want(200, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", Call{"answer": "every morning"})
-		a.Want(409, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", Call{"answer": "twice"})
+		kit.Equal(t, watched(), "0 1", "who watches was told of the question")
+		a.Want(409, nil, "POST", a.Path("/plan"), kit.Call{"request": "something else"})
+		a.Want(200, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", kit.Call{"answer": "every morning"})
+		a.Want(409, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", kit.Call{"answer": "twice"})
 		a.Settle(t.Context())
 		a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
-		Equal(t, JoinValues(k.State, k.Result, k.Message),
+		kit.Equal(t, kit.JoinValues(k.State, k.Result, k.Message),
 			"done 1.0 Every morning at seven, each letter gets an answer.",
 			"the script job")
 		m := a.Get()
-		Equal(t, JoinValues(m.Status, m.Version, d), "draft  map[]", "nothing is active, and nothing was done")
+		kit.Equal(t, kit.JoinValues(m.Status, m.Version, d), "draft  map[]", "nothing is active, and nothing was done")
 		if told := a.ListNotifications(); len(told) != 2 ||
 			!strings.Contains(told[0].Title, "wrote version 1.0 of letters") {
 			t.Errorf("the person was told %+v", told)
 		}
-		Equal(t, watched(), "1 2", "who watches was told of the schedule, and of the version")
+		kit.Equal(t, watched(), "1 2", "who watches was told of the schedule, and of the version")
 		var v reeve.ScriptVersion
 		a.Want(200, &v, "GET", a.Path("/versions/1.0"), nil)
-		Equal(t, JoinValues(v.Source == goodScript, v.CreatedBy, v.ScriptJobID == k.ID, v.Comment),
+		kit.Equal(t, kit.JoinValues(v.Source == goodScript, v.CreatedBy, v.ScriptJobID == k.ID, v.Comment),
 			"true planner true Answers every letter once.", "the version")
 		var s api.Schedule
 		a.Want(200, &s, "GET", "/api/schedules/"+k.TimerID, nil)
-		Equal(t, JoinValues(s.State, s.NextAt == nil, s.Zone, s.AgentID == m.AgentID, s.UserID),
+		kit.Equal(t, kit.JoinValues(s.State, s.NextAt == nil, s.Zone, s.AgentID == m.AgentID, s.UserID),
 			"paused true Europe/Vienna true owner", "the schedule waits")
 
-		a.Want(409, nil, "POST", a.Path("/runs"), Call{})
-		a.Want(409, nil, "POST", a.Path("/activate"), Call{"version": "1.0"}) // nobody has seen what it would do
-		dry := a.StartRun(Call{"type": "dry", "version": "1.0"})
-		Equal(t, JoinValues(dry.Run.State, dry.Script.Progress.Planned, d), "completed 3 map[]", "the dry run")
-		a.Want(200, &m, "POST", a.Path("/activate"), Call{"version": "1.0"})
+		a.Want(409, nil, "POST", a.Path("/runs"), kit.Call{})
+		a.Want(409, nil, "POST", a.Path("/activate"), kit.Call{"version": "1.0"}) // nobody has seen what it would do
+		dry := a.StartRun(kit.Call{"type": "dry", "version": "1.0"})
+		kit.Equal(t, kit.JoinValues(dry.Run.State, dry.Script.Progress.Planned, d), "completed 3 map[]", "the dry run")
+		a.Want(200, &m, "POST", a.Path("/activate"), kit.Call{"version": "1.0"})
 		a.Want(200, &s, "GET", "/api/schedules/"+k.TimerID, nil)
-		Equal(t, JoinValues(m.Status, m.Version, s.State, s.NextAt != nil), "active 1.0 active true",
+		kit.Equal(t, kit.JoinValues(m.Status, m.Version, s.State, s.NextAt != nil), "active 1.0 active true",
 			"activated by the person")
-		Equal(t, watched(), "2 2", "who watches was told that the schedule begins")
+		kit.Equal(t, watched(), "2 2", "who watches was told that the schedule begins")
 		a.MustComplete()
-		Equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
+		kit.Equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
 	})
 }
 
@@ -138,10 +105,10 @@ func TestK27_PlannerWritesAScript(t *testing.T) {
 // where it failed. What was done stays done.
 func TestK27_MaintainerMends(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		broken := strings.Replace(goodScript, "await Mail.send", "if (id === 'b') ctx.nothing.there(); await Mail.send",
 			1)
-		cfg.Model = ScriptedModel(t, `
+		cfg.Model = kit.ScriptedModel(t, `
 answers:
   - {when: {said: "/Version 1.0 of automation \"letters\" failed/", system: You are the maintainer}, calls: [{name: scripts_get, args: {}}, {name: scripts_history, args: {}}, {name: scripts_runs, args: {}}]}
   - {when: {tool: scripts_runs, result: "/of undefined.*1.0/"}, calls: [{name: scripts_eval, args: {source: "`+goodScript+`"}}]}
@@ -150,18 +117,18 @@ answers:
 		a, d := planning(t, cfg)
 		a.SaveVersion(broken, false)
 		a.MustFail(reeve.LogicFailure, "'there' of undefined")
-		Equal(t, JoinValues(d, a.Get().Status, a.Get().Failure.Repairs), "map[a:1] repairing 1",
+		kit.Equal(t, kit.JoinValues(d, a.Get().Status, a.Get().Failure.Repairs), "map[a:1] repairing 1",
 			"one repair is under way")
 		a.Settle(t.Context())
 		m := a.Get()
-		Equal(t, JoinValues(m.Status, m.Version, m.Failure == nil, d), "active 1.1 true map[a:1 b:1 c:1]",
+		kit.Equal(t, kit.JoinValues(m.Status, m.Version, m.Failure == nil, d), "active 1.1 true map[a:1 b:1 c:1]",
 			"mended, it carried on")
 		list := a.ListScriptJobs()
-		Equal(t, JoinValues(len(list), list[0].Kind, list[0].State, list[0].Version, list[0].Result,
+		kit.Equal(t, kit.JoinValues(len(list), list[0].Kind, list[0].State, list[0].Version, list[0].Result,
 			len(a.ListNotifications())),
 			"1 repair done 1.0 1.1 0", "nobody was bothered")
-		runs := ListAutomationRuns(a)
-		Equal(t, JoinValues(runs[0].Run.Reason, runs[0].Run.ReasonID == runs[1].Run.ID, runs[0].Script.Version),
+		runs := kit.ListAutomationRuns(a)
+		kit.Equal(t, kit.JoinValues(runs[0].Run.Reason, runs[0].Run.ReasonID == runs[1].Run.ID, runs[0].Script.Version),
 			"retry true 1.1", "the run that carried on")
 	})
 }
@@ -187,8 +154,8 @@ func TestK27_AFixThatChangesIdentityIsRefused(t *testing.T) {
 			"['x']", 1), `is missing`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := FastConfig(t)
-			cfg.Model = ScriptedModel(t, `
+			cfg := kit.FastConfig(t)
+			cfg.Model = kit.ScriptedModel(t, `
 answers:
   - {when: {said: failed}, calls: [{name: scripts_fix, args: {source: "`+c.fix+`", comment: "It is the same, I promise."}}]}
   - {when: {tool: scripts_fix}, text: "{{results}}"}`)
@@ -202,7 +169,8 @@ answers:
 			done := d.String()
 			a.Settle(t.Context())
 			m := a.Get()
-			Equal(t, JoinValues(m.Status, m.Version, d), JoinValues("stopped", version, done), "nothing changed")
+			kit.Equal(t, kit.JoinValues(m.Status, m.Version, d), kit.JoinValues("stopped", version, done),
+				"nothing changed")
 			k := a.ListScriptJobs()[0]
 			if k.State != reeve.ScriptJobFailed || !strings.Contains(k.Message, "would change item identity") ||
 				!strings.Contains(k.Message, c.says) {
@@ -221,16 +189,17 @@ answers:
 // automation waits for its person, who can resume it.
 func TestK27_ARepairThatNobodyDoes(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		a, d := planning(t, cfg)
-		a.Want(201, nil, "POST", "/api/agents", Call{"name": "mender", "kind": "maintainer"})
+		a.Want(201, nil, "POST", "/api/agents", kit.Call{"name": "mender", "kind": "maintainer"})
 		a.SaveVersion(strings.Replace(goodScript, "await Mail.send", "if (!input) oops(); await Mail.send", 1), false)
-		a.Want(204, nil, "POST", "/api/stop", Call{"agent": "mender", "reason": "not now"})
+		a.Want(204, nil, "POST", "/api/stop", kit.Call{"agent": "mender", "reason": "not now"})
 		a.MustFail(reeve.LogicFailure)
 		a.Settle(t.Context())
-		a.Want(204, nil, "POST", "/api/resume", Call{"agent": "mender"})
+		a.Want(204, nil, "POST", "/api/resume", kit.Call{"agent": "mender"})
 		k := a.ListScriptJobs()[0]
-		Equal(t, JoinValues(k.State, k.Message, a.Get().Status), "failed its run skipped: the agent is stopped stopped",
+		kit.Equal(t, kit.JoinValues(k.State, k.Message, a.Get().Status),
+			"failed its run skipped: the agent is stopped stopped",
 			"the repair")
 		if told := a.ListNotifications(); len(told) != 1 ||
 			!strings.Contains(told[0].Title, "the maintainer did not repair it") ||
@@ -238,9 +207,9 @@ func TestK27_ARepairThatNobodyDoes(t *testing.T) {
 			t.Errorf("the person was told %+v", told)
 		}
 		a.Want(200, nil, "POST", a.Path("/resume"), nil)
-		Equal(t, len(a.ListRetries(reeve.WakeQueued)), 1, "runs that carry on")
-		a.StartRun(Call{"input": "well"})
-		Equal(t, JoinValues(d, a.Get().Failure == nil), "map[a:1 b:1 c:1] true", "after a run that succeeded")
+		kit.Equal(t, len(a.ListRetries(reeve.WakeQueued)), 1, "runs that carry on")
+		a.StartRun(kit.Call{"input": "well"})
+		kit.Equal(t, kit.JoinValues(d, a.Get().Failure == nil), "map[a:1 b:1 c:1] true", "after a run that succeeded")
 	})
 }
 
@@ -248,14 +217,14 @@ func TestK27_ARepairThatNobodyDoes(t *testing.T) {
 // has the run made when they resume it.
 func TestK27_AMendedRunThatIsNotMade(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
-		var a *Automation
-		cfg.Model = interposed{ScriptedModel(t, `
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+		var a *kit.Automation
+		cfg.Model = interposed{kit.ScriptedModel(t, `
 answers:
   - {when: {said: "/Version 1.0/", system: You are the maintainer}, calls: [{name: scripts_fix, args: {source: "`+goodScript+`", comment: "oops is not there"}}]}
   - {when: {tool: scripts_fix, result: '"applied":true'}, text: "Mended."}`), func(r model.Request) {
 			if last := r.Messages[len(r.Messages)-1]; last.Parts[0].Type == model.Result {
-				a.Want(204, nil, "POST", "/api/stop", Call{"agent": "letters"})
+				a.Want(204, nil, "POST", "/api/stop", kit.Call{"agent": "letters"})
 			}
 		}}
 		var d *deeds
@@ -263,16 +232,16 @@ answers:
 		a.SaveVersion(strings.Replace(goodScript, "await Mail.send", "oops(); await Mail.send", 1), false)
 		a.MustFail(reeve.LogicFailure)
 		a.Settle(t.Context())
-		a.Want(204, nil, "POST", "/api/resume", Call{"agent": "letters"})
+		a.Want(204, nil, "POST", "/api/resume", kit.Call{"agent": "letters"})
 		m := a.Get()
-		Equal(t, JoinValues(m.Version, m.Status, d), "1.1 stopped map[]", "the automation")
+		kit.Equal(t, kit.JoinValues(m.Version, m.Status, d), "1.1 stopped map[]", "the automation")
 		if told := a.ListNotifications(); len(told) != 1 ||
 			!strings.Contains(told[0].Title, "its retry was skipped because the agent is stopped") {
 			t.Errorf("the person was told %+v", told)
 		}
 		a.Want(200, nil, "POST", a.Path("/resume"), nil)
 		a.Settle(t.Context())
-		Equal(t, JoinValues(d, a.Get().Status), "map[a:1 b:1 c:1] active", "resumed")
+		kit.Equal(t, kit.JoinValues(d, a.Get().Status), "map[a:1 b:1 c:1] active", "resumed")
 	})
 }
 
@@ -280,34 +249,36 @@ answers:
 // can be asked for.
 func TestK27_APlanThatNobodyMakes(t *testing.T) {
 	t.Parallel()
-	gone := func(a *Automation) { a.Want(204, nil, "DELETE", "/api/agents/planner", nil) }
+	gone := func(a *kit.Automation) { a.Want(204, nil, "DELETE", "/api/agents/planner", nil) }
 	for name, c := range map[string]struct {
-		before, during, after func(*Automation)
+		before, during, after func(*kit.Automation)
 		want                  string
 	}{
-		"all is stopped": {func(a *Automation) { a.Want(204, nil, "POST", "/api/stop", Call{}) }, nil,
-			func(a *Automation) { a.Want(204, nil, "POST", "/api/resume", Call{}) },
+		"all is stopped": {func(a *kit.Automation) { a.Want(204, nil, "POST", "/api/stop", kit.Call{}) }, nil,
+			func(a *kit.Automation) { a.Want(204, nil, "POST", "/api/resume", kit.Call{}) },
 			"skipped: everything in the workspace is stopped"},
 		"it is removed":         {gone, nil, nil, "skipped: the agent is gone"},
 		"it is removed at work": {nil, gone, nil, "cancelled: the agent was removed"},
 		"it is destroyed at work": {nil,
-			func(a *Automation) { a.Want(200, nil, "PATCH", "/api/agents/planner", Call{"lifecycle": "destroyed"}) },
+			func(a *kit.Automation) {
+				a.Want(200, nil, "PATCH", "/api/agents/planner", kit.Call{"lifecycle": "destroyed"})
+			},
 			nil,
 			"cancelled: the agent was destroyed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
-				var a *Automation
-				cfg.Model = interposed{ScriptedModel(t, plannerScript), func(model.Request) {
+			kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+				var a *kit.Automation
+				cfg.Model = interposed{kit.ScriptedModel(t, plannerScript), func(model.Request) {
 					if during := c.during; during != nil {
 						c.during = nil
 						during(a)
 					}
 				}}
-				defer func(f func(*Automation)) { c.during = f }(c.during)
+				defer func(f func(*kit.Automation)) { c.during = f }(c.during)
 				a, _ = planning(t, cfg)
 				var k reeve.ScriptJob
-				a.Want(201, &k, "POST", a.Path("/plan"), Call{"request": "answer my letters"})
+				a.Want(201, &k, "POST", a.Path("/plan"), kit.Call{"request": "answer my letters"})
 				if c.before != nil {
 					c.before(a)
 				}
@@ -316,13 +287,13 @@ func TestK27_APlanThatNobodyMakes(t *testing.T) {
 					c.after(a)
 				}
 				a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
-				Equal(t, JoinValues(k.State, k.Message), "failed its run "+c.want, "the script job")
+				kit.Equal(t, kit.JoinValues(k.State, k.Message), "failed its run "+c.want, "the script job")
 				if told := a.ListNotifications(); len(told) != 1 ||
 					!strings.Contains(told[0].Title, "wrote no script for letters") ||
 					!strings.Contains(told[0].Body, c.want) {
 					t.Errorf("the person was told %+v", told)
 				}
-				Equal(t, a.Plan("answer my letters").State, reeve.ScriptJobAsking, "another script job")
+				kit.Equal(t, a.Plan("answer my letters").State, reeve.ScriptJobAsking, "another script job")
 			})
 		})
 	}
@@ -333,23 +304,23 @@ func TestK27_APlanThatNobodyMakes(t *testing.T) {
 func TestK27_APlanOfAnAutomationThatIsGone(t *testing.T) {
 	t.Parallel()
 	for _, stopped := range []bool{true, false} {
-		OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
-			cfg.Model = ScriptedModel(t, `
+		kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+			cfg.Model = kit.ScriptedModel(t, `
 answers:
   - {when: {said: "/The user answered/", system: You are the planner}, text: "It is saved."}
   - {when: {said: answer my letters, system: You are the planner}, calls: [{name: scripts_save, args: {source: "'hello'", comment: "Says hello."}}, {name: scripts_ask, args: {question: "How often?"}}]}
   - {when: {tool: scripts_ask}, text: "I wait for your answer."}`)
 			a, _ := planning(t, cfg)
 			k := a.Plan("answer my letters")
-			Equal(t, JoinValues(k.State, k.Result), "asking 1.0", "before it is removed")
-			a.Want(200, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", Call{"answer": "every morning"})
+			kit.Equal(t, kit.JoinValues(k.State, k.Result), "asking 1.0", "before it is removed")
+			a.Want(200, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", kit.Call{"answer": "every morning"})
 			a.Want(204, nil, "DELETE", "/api/agents/letters", nil)
 			if stopped {
-				a.Want(204, nil, "POST", "/api/stop", Call{"agent": "planner"})
+				a.Want(204, nil, "POST", "/api/stop", kit.Call{"agent": "planner"})
 			}
 			a.Settle(t.Context())
 			a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
-			Equal(t, k.State, reeve.ScriptJobDone, "the script job")
+			kit.Equal(t, k.State, reeve.ScriptJobDone, "the script job")
 		})
 	}
 }
@@ -357,16 +328,16 @@ answers:
 // TestK27_AnAnswerToAPlannerThatIsGone reaches the one that is there now.
 func TestK27_AnAnswerToAPlannerThatIsGone(t *testing.T) {
 	t.Parallel()
-	OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
-		cfg.Model = ScriptedModel(t, plannerScript)
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+		cfg.Model = kit.ScriptedModel(t, plannerScript)
 		a, _ := planning(t, cfg)
 		k := a.Plan("answer my letters")
 		was := k.WorkerID
 		a.Want(204, nil, "DELETE", "/api/agents/planner", nil)
-		a.Want(200, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", Call{"answer": "every morning"})
+		a.Want(200, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", kit.Call{"answer": "every morning"})
 		a.Settle(t.Context())
 		a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
-		Equal(t, JoinValues(k.State, k.Result, k.WorkerID != was), "done 1.0 true", "the script job")
+		kit.Equal(t, kit.JoinValues(k.State, k.Result, k.WorkerID != was), "done 1.0 true", "the script job")
 	})
 }
 
@@ -374,13 +345,13 @@ func TestK27_AnAnswerToAPlannerThatIsGone(t *testing.T) {
 // words.
 func TestK27_InAConversation(t *testing.T) {
 	t.Parallel()
-	a, _ := planning(t, FastConfig(t)) // the rehearsal model calls what it is told to
+	a, _ := planning(t, kit.FastConfig(t)) // the rehearsal model calls what it is told to
 	a.Plan("hello")
 	c := a.Talk("planner")
 	talk := func(said string) reeve.Turn {
 		t.Helper()
 		var turn reeve.Turn
-		a.Want(201, &turn, "POST", "/api/conversations/"+c.ID+"/turns", Call{"content": said})
+		a.Want(201, &turn, "POST", "/api/conversations/"+c.ID+"/turns", kit.Call{"content": said})
 		a.Settle(t.Context())
 		a.Want(200, &turn, "GET", "/api/turns/"+turn.ID, nil)
 		return turn
@@ -407,14 +378,14 @@ func TestK27_InAConversation(t *testing.T) {
 		Output; !strings.Contains(out, "sch_") {
 		t.Errorf("scheduling: %s", out)
 	}
-	Equal(t, a.Get().Status, reeve.StatusDraft, "it is not active")
-	a.Want(409, nil, "POST", a.Path("/activate"), Call{"version": "1.0"})
-	a.StartRun(Call{"type": "test", "version": "1.0"})
-	a.Want(200, nil, "POST", a.Path("/activate"), Call{"version": "1.0"})
-	Equal(t, a.MustComplete().Run.Output, "hello", "what it does")
+	kit.Equal(t, a.Get().Status, reeve.StatusDraft, "it is not active")
+	a.Want(409, nil, "POST", a.Path("/activate"), kit.Call{"version": "1.0"})
+	a.StartRun(kit.Call{"type": "test", "version": "1.0"})
+	a.Want(200, nil, "POST", a.Path("/activate"), kit.Call{"version": "1.0"})
+	kit.Equal(t, a.MustComplete().Run.Output, "hello", "what it does")
 	var l api.ScheduleList
 	a.Want(200, &l, "GET", "/api/schedules", nil)
-	Equal(t, JoinValues(l.Total, l.Schedules[0].State), "1 active", "its schedule")
+	kit.Equal(t, kit.JoinValues(l.Total, l.Schedules[0].State), "1 active", "its schedule")
 }
 
 // interposed is a model before whose answer something happens.
@@ -434,7 +405,7 @@ func TestK19_AStaleFixIsDiscarded(t *testing.T) {
 	t.Parallel()
 	broken := strings.Replace(goodScript, "await Mail.send", "oops(); await Mail.send", 1)
 	second := strings.ReplaceAll(goodScript, "all answered", "second")
-	mind := ScriptedModel(t, `
+	mind := kit.ScriptedModel(t, `
 answers:
   - {when: {said: failed, system: You are the maintainer}, calls: [{name: scripts_get, args: {}}]}
   - {when: {tool: scripts_get}, calls: [{name: scripts_fix, args: {source: "`+goodScript+`", comment: fixed}}]}
@@ -443,28 +414,28 @@ answers:
   - {when: {tool: scripts_save}, text: "Saved."}
 `)
 	for name, c := range map[string]struct {
-		meanwhile func(a *Automation)
+		meanwhile func(a *kit.Automation)
 		want      string
 	}{
-		"the planner": {func(a *Automation) {
+		"the planner": {func(a *kit.Automation) {
 			var k reeve.ScriptJob
-			a.Want(201, &k, "POST", a.Path("/plan"), Call{"request": "write another"})
-			Eventually(a.T, "the planner has saved", func() bool {
+			a.Want(201, &k, "POST", a.Path("/plan"), kit.Call{"request": "write another"})
+			kit.Eventually(a.T, "the planner has saved", func() bool {
 				a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
 				return k.State == reeve.ScriptJobDone
 			})
 		}, "stale 1.0 stopped 2.0"},
-		"a person":              {func(a *Automation) { a.SaveVersion(second, false) }, "stale 2.0 active 2.0"},
-		"a person's own repair": {func(a *Automation) { a.SaveVersion(second, true) }, "stale 1.1 active 1.1"},
-		"a run that succeeds": {func(a *Automation) {
-			a.Want(200, nil, "POST", a.Path("/items/skip"), Call{"item": "mail:a"})
-			a.Want(201, nil, "POST", a.Path("/runs"), Call{"input": "well"})
-			Eventually(a.T, "it is well", func() bool { return a.Get().Failure == nil })
+		"a person":              {func(a *kit.Automation) { a.SaveVersion(second, false) }, "stale 2.0 active 2.0"},
+		"a person's own repair": {func(a *kit.Automation) { a.SaveVersion(second, true) }, "stale 1.1 active 1.1"},
+		"a run that succeeds": {func(a *kit.Automation) {
+			a.Want(200, nil, "POST", a.Path("/items/skip"), kit.Call{"item": "mail:a"})
+			a.Want(201, nil, "POST", a.Path("/runs"), kit.Call{"input": "well"})
+			kit.Eventually(a.T, "it is well", func() bool { return a.Get().Failure == nil })
 		}, "stale 1.0 active 1.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var a *Automation
-			cfg := FastConfig(t)
+			var a *kit.Automation
+			cfg := kit.FastConfig(t)
 			cfg.Model = interposed{mind, func(r model.Request) {
 				for _, p := range r.Messages[len(r.Messages)-1].Parts {
 					if p.Type == model.Result && p.Name == "scripts_get" {
@@ -474,12 +445,12 @@ answers:
 			}}
 			d := newDeeds()
 			h := reevetest.Run(t, cfg, d.tools()...)
-			a = &Automation{Host: h, T: t, Name: "letters"}
-			h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "tools": mailTools,
+			a = &kit.Automation{Host: h, T: t, Name: "letters"}
+			h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "tools": mailTools,
 				"source": strings.Replace(broken, "oops()", "if (input !== 'well') oops()", 1)})
-			h.Want(201, nil, "POST", a.Path("/runs"), Call{})
+			h.Want(201, nil, "POST", a.Path("/runs"), kit.Call{})
 			var repair reeve.ScriptJob
-			Eventually(t, "the maintainer has come to its end", func() bool {
+			kit.Eventually(t, "the maintainer has come to its end", func() bool {
 				list := a.ListScriptJobs()
 				if len(list) == 0 {
 					return false
@@ -495,9 +466,9 @@ answers:
 			m := a.Get()
 			var l api.ScriptVersionList
 			h.Want(200, &l, "GET", a.Path("/versions"), nil)
-			Equal(t, JoinValues(repair.State, m.Version, m.Status, l.Versions[0].Version()), c.want,
+			kit.Equal(t, kit.JoinValues(repair.State, m.Version, m.Status, l.Versions[0].Version()), c.want,
 				"the fix is discarded")
-			Equal(t, repair.Result, "", "no version came of it")
+			kit.Equal(t, repair.Result, "", "no version came of it")
 		})
 	}
 }
@@ -506,8 +477,8 @@ answers:
 // and nobody else's.
 func TestK27_ScriptsAreForTasksOnly(t *testing.T) {
 	t.Parallel()
-	cfg := FastConfig(t)
-	cfg.Model = ScriptedModel(t, `
+	cfg := kit.FastConfig(t)
+	cfg.Model = kit.ScriptedModel(t, `
 answers:
   - {when: {said: begin}, calls: [{name: scripts_fix, args: {source: "1", comment: "not mine"}}]}
   - {when: {tool: scripts_fix}, text: "{{results}}"}`)
@@ -518,9 +489,9 @@ answers:
 	}
 	h := a.Host
 	h.Agent("other")
-	h.Want(201, nil, "POST", "/api/agents/other/tools", Call{"tool_id": "scripts_save"})
-	if _, p, status := TryCall(h, "other",
-		Call{"tool": "scripts_save", "args": Call{"automation": "letters", "source": "1",
+	h.Want(201, nil, "POST", "/api/agents/other/tools", kit.Call{"tool_id": "scripts_save"})
+	if _, p, status := kit.TryCall(h, "other",
+		kit.Call{"tool": "scripts_save", "args": kit.Call{"automation": "letters", "source": "1",
 			"comment": "no"}}); status != 403 {
 		t.Errorf("an agent of another kind may save: %d %s", status, p.Detail)
 	}
@@ -530,18 +501,18 @@ answers:
 // call them.
 func TestK13_ScriptsOnlyInTaskMode(t *testing.T) {
 	t.Parallel()
-	a, _ := planning(t, FastConfig(t))
+	a, _ := planning(t, kit.FastConfig(t))
 	a.Want(200, nil, "PUT", "/api/profiles/assistant",
-		Call{"capabilities": []string{"scripts.see", "scripts.plan", "scripts.fix"}})
+		kit.Call{"capabilities": []string{"scripts.see", "scripts.plan", "scripts.fix"}})
 	for _, id := range []string{"scripts_list", "scripts_eval", "scripts_save"} {
-		a.Want(201, nil, "POST", "/api/agents/letters/tools", Call{"tool_id": id})
+		a.Want(201, nil, "POST", "/api/agents/letters/tools", kit.Call{"tool_id": id})
 	}
 	a.SaveVersion(`
 		const out = [typeof globalThis.Scripts, (await getDocs()).includes('Scripts.')];
 		for (const [id, args] of [['scripts_list', {}], ['scripts_eval', { source: '1' }]]) { try { await Tools.call(id, args); out.push('called') } catch (e) { out.push(e.code) } }
 		await Items.withItem('a', 'A', async () => { try { await Tools.call('scripts_save', { source: '1', comment: 'no' }); out.push('called') } catch (e) { out.push(e.code) } });
 		out.join(' ')`, false)
-	Equal(t, a.MustComplete().Run.Output, "undefined false NOT_FOUND NOT_FOUND NOT_FOUND",
+	kit.Equal(t, a.MustComplete().Run.Output, "undefined false NOT_FOUND NOT_FOUND NOT_FOUND",
 		"what a script finds of them")
-	Equal(t, a.Get().Version, "1.0", "nothing was saved")
+	kit.Equal(t, a.Get().Version, "1.0", "nothing was saved")
 }

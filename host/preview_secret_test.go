@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reeve"
+	"reeve/test/kit"
 )
 
 // A diff shows some lines of a file. Those that are part of a secret are not shown in a preview, whatever else the
@@ -16,7 +17,7 @@ import (
 func TestG21_NoPreviewShowsAPartOfASecret(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	h := RunScriptedIn(t, dir, "- {text: hello}\n")
+	h := kit.RunScriptedIn(t, dir, "- {text: hello}\n")
 	a := h.Agent("clerk", "file_edit", "file_write", "file_delete")
 	shared := filepath.Join(dir, "workspaces", "default", "shared")
 	if err := os.MkdirAll(shared, 0o700); err != nil {
@@ -28,20 +29,20 @@ func TestG21_NoPreviewShowsAPartOfASecret(t *testing.T) {
 	}
 	pem += "-----END PRIVATE KEY-----\n"
 	phrase := "correct-horse-battery-staple"
-	h.Want(204, nil, "PUT", "/api/secrets/PHRASE", Object{"value": phrase})
+	h.Want(204, nil, "PUT", "/api/secrets/PHRASE", kit.Object{"value": phrase})
 	short, stored := "-----BEGIN PRIVATE KEY-----\n"+strings.Repeat("MIIEvQIBADANBgkq", 4)+
 		"\n-----END PRIVATE KEY-----", "amber lynx A sleeps"
-	h.Want(204, nil, "PUT", "/api/secrets/STORED", Object{"value": stored})
+	h.Want(204, nil, "PUT", "/api/secrets/STORED", kit.Object{"value": stored})
 	const red = "[REDACTED]\n"
 	changes := "\\ What is [REDACTED] is not the same before and after\n"
 	same := func(n int) string { return strings.Repeat(" "+red, n) }
-	edit := func(old, new string) Call {
-		return Call{"tool": "file_edit", "args": Object{"path": "/shared/k", "old": old, "new": new}}
+	edit := func(old, new string) kit.Call {
+		return kit.Call{"tool": "file_edit", "args": kit.Object{"path": "/shared/k", "old": old, "new": new}}
 	}
 	moved := strings.Replace(pem, "MIIEvQ11", "NEWLINE1", 1)
 	for i, c := range []struct {
 		before string
-		call   Call
+		call   kit.Call
 		want   string
 	}{
 		{"head\n" + pem + "tail line\n", edit("tail line", "TAIL"), "@@ -23,4 +23,4 @@\n" + same(3) +
@@ -53,11 +54,11 @@ func TestG21_NoPreviewShowsAPartOfASecret(t *testing.T) {
 			red + "+gone\n" + same(3)},
 		{"head\n" + pem + "tail line\n", edit("-----END PRIVATE KEY-----\n", ""), "@@ -22,5 +22,4 @@\n" + same(3) +
 			"-" + red + " tail line\n"},
-		{"head\n" + pem, Call{"tool": "file_write", "args": Object{"path": "/shared/k", "overwrite": true,
+		{"head\n" + pem, kit.Call{"tool": "file_write", "args": kit.Object{"path": "/shared/k", "overwrite": true,
 			"content": "head\n" + moved}}, "@@ -11,7 +11,7 @@\n" + same(3) + "-" + red + "+" + red + same(3) + changes},
-		{"head\n" + pem, Call{"tool": "file_write", "args": Object{"path": "/shared/k", "overwrite": true,
+		{"head\n" + pem, kit.Call{"tool": "file_write", "args": kit.Object{"path": "/shared/k", "overwrite": true,
 			"content": "head\n"}}, "@@ -1,25 +1 @@\n head\n" + strings.Repeat("-"+red, 24)},
-		{"head\n" + short + "\ntail line\n", Call{"tool": "file_delete", "args": Object{"path": "/shared/k"}},
+		{"head\n" + short + "\ntail line\n", kit.Call{"tool": "file_delete", "args": kit.Object{"path": "/shared/k"}},
 			"@@ -1,5 +0,0 @@\n-head\n" + strings.Repeat("-"+red, 3) + "-tail line\n"},
 		{"key is " + short + " here\nx\n", edit("x", "y"),
 			"@@ -1,4 +1,4 @@\n key is [REDACTED]\n [REDACTED]\n [REDACTED] here\n-x\n+y\n"},
@@ -70,8 +71,9 @@ func TestG21_NoPreviewShowsAPartOfASecret(t *testing.T) {
 			"@@ -1 +1 @@\n-db: [REDACTED]\n+db: [REDACTED]XhorXX[REDACTED]\n" + changes},
 		{"db: " + phrase + "\n", edit("rse-b", "rse\nb"),
 			"@@ -1 +1,2 @@\n-db: [REDACTED]\n+db: [REDACTED]\n+[REDACTED]\n" + changes},
-		{"db: " + phrase + "\n", Call{"tool": "file_write", "args": Object{"path": "/shared/k", "overwrite": true,
-			"content": "db: horse\n  horseback, cor\n"}},
+		{"db: " + phrase + "\n", kit.Call{"tool": "file_write", "args": kit.Object{"path": "/shared/k",
+			"overwrite": true,
+			"content":   "db: horse\n  horseback, cor\n"}},
 			"@@ -1 +1,2 @@\n-db: [REDACTED]\n+db: [REDACTED]\n+  [REDACTED]back, cor\n" + changes},
 		{"note: Summer\nfar\nfar\nfar\nfar\ndb://me:Summer2026rain@h\n", edit("note", "say"),
 			"@@ -1,4 +1,4 @@\n-note: [REDACTED]\n+say: [REDACTED]\n far\n far\n far\n"},
@@ -107,34 +109,34 @@ func TestG21_NoPreviewShowsAPartOfASecret(t *testing.T) {
 		}
 		set := func(policy string) {
 			h.Want(200, nil, "PATCH", "/api/agents/"+a.ID,
-				Object{"policy": Object{"tools": Object{c.call["tool"].(string): policy}}})
+				kit.Object{"policy": kit.Object{"tools": kit.Object{c.call["tool"].(string): policy}}})
 		}
 		set("allow")
-		look := Call{"preview_only": true}
+		look := kit.Call{"preview_only": true}
 		for k, v := range c.call {
 			look[k] = v
 		}
-		res, p, _ := TryCall(h, "clerk", look)
+		res, p, _ := kit.TryCall(h, "clerk", look)
 		if seen("a preview", res.Content); p.Code != "" {
 			t.Errorf("%+v", p)
 		}
 		set("ask")
-		TryCall(h, "clerk", c.call)
-		list := GetInbox(h).Approvals
+		kit.TryCall(h, "clerk", c.call)
+		list := kit.GetInbox(h).Approvals
 		if len(list) != 1 {
 			t.Fatalf("%d approvals wait", len(list))
 		}
 		decidable("an approval", list[0].Preview)
-		Decide(h, list[0].ID, "deny")
+		kit.Decide(h, list[0].ID, "deny")
 		set("propose")
-		TryCall(h, "clerk", c.call)
+		kit.TryCall(h, "clerk", c.call)
 		var last reeve.Proposal
-		for _, p := range ListProposals(h, "") {
+		for _, p := range kit.ListProposals(h, "") {
 			if p.ID > last.ID {
 				last = p
 			}
 		}
 		decidable("a proposal", last.Preview)
-		h.Want(200, nil, "POST", "/api/proposals/"+last.ID+"/reject", Object{})
+		h.Want(200, nil, "POST", "/api/proposals/"+last.ID+"/reject", kit.Object{})
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"reeve"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // What was accepted is judged again when it is applied. If it is not what was proposed it is stale; if the agent may
@@ -22,22 +23,22 @@ func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 		"settings": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID+"/tools/guarded", nil)
 			h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/tools",
-				Object{"tool_id": "guarded", "config": Object{"x": 1}})
+				kit.Object{"tool_id": "guarded", "config": kit.Object{"x": 1}})
 		}, reeve.ProposalStale},
 		"policy": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
-			UpdateAgent(h, a, Object{"policy": Object{"tools": Object{"guarded": "deny"}}})
+			kit.UpdateAgent(h, a, kit.Object{"policy": kit.Object{"tools": kit.Object{"guarded": "deny"}}})
 		}, reeve.ProposalDenied},
 		"policy to allow": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
-			UpdateAgent(h, a, Object{"policy": Object{"tools": Object{"guarded": "allow"}}})
+			kit.UpdateAgent(h, a, kit.Object{"policy": kit.Object{"tools": kit.Object{"guarded": "allow"}}})
 		}, reeve.ProposalApplied},
 		"capability": {func(h *reevetest.Host, a reeve.Agent,
 			_ *guarded) {
-			UpdateAgent(h, a, Object{"kind": "reader"})
+			kit.UpdateAgent(h, a, kit.Object{"kind": "reader"})
 		},
 			reeve.ProposalDenied},
 		"dormant": {func(h *reevetest.Host, a reeve.Agent,
 			_ *guarded) {
-			UpdateAgent(h, a, Object{"lifecycle": "dormant"})
+			kit.UpdateAgent(h, a, kit.Object{"lifecycle": "dormant"})
 		}, reeve.ProposalDenied},
 		"gone": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID, nil)
@@ -46,8 +47,8 @@ func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID+"/tools/guarded", nil)
 		}, reeve.ProposalDenied},
 		"budget": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
-			SetBudget(h, "agent:"+a.ID, Object{"limit": Object{"calls": 1}})
-			TryCall(h, a.ID, Call{"tool": "read_file", "args": Object{"path": "/none"}}) // uses it up
+			kit.SetBudget(h, "agent:"+a.ID, kit.Object{"limit": kit.Object{"calls": 1}})
+			kit.TryCall(h, a.ID, kit.Call{"tool": "read_file", "args": kit.Object{"path": "/none"}}) // uses it up
 		}, reeve.ProposalDenied},
 	} {
 		for _, order := range []string{"before the answer", "after the answer"} {
@@ -55,14 +56,14 @@ func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 				var g guarded
 				h := reevetest.Start(t, g.tool())
 				a := proposer(h, "a", "guarded", "read_file")
-				res := h.Call(a.ID, "guarded", Object{"n": 1})
-				if p := GetProposal(h, res.ProposalID); p.Base != "v1" || p.Preview != `+ {"n":1}` {
+				res := h.Call(a.ID, "guarded", kit.Object{"n": 1})
+				if p := kit.GetProposal(h, res.ProposalID); p.Base != "v1" || p.Preview != `+ {"n":1}` {
 					t.Fatalf("%+v", p)
 				}
 				if order == "before the answer" {
 					c.change(h, a, &g)
 				}
-				p, problem, status := DecideProposal(h, res.ProposalID, "accept", "")
+				p, problem, status := kit.DecideProposal(h, res.ProposalID, "accept", "")
 				if name == "gone" && order == "before the answer" { // so nobody is asked any more
 					if status != 409 || problem.Code != reeve.Stale || !strings.Contains(problem.Detail, "removed") ||
 						g.ran.Count() != 0 {
@@ -81,22 +82,23 @@ func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 				if c.want == reeve.ProposalApplied {
 					ran = 1
 				}
-				if got := GetProposal(h, p.ID); got.State != c.want || (ran == 0) != (got.Message != "") ||
+				if got := kit.GetProposal(h, p.ID); got.State != c.want || (ran == 0) != (got.Message != "") ||
 					g.ran.Count() != ran {
 					t.Errorf("%d ran, %+v", g.ran.Count(), got)
 				}
 				if ran == 1 {
 					return
 				}
-				if _, problem, status := DecideProposal(h, p.ID, "accept", ""); status != 409 ||
+				if _, problem, status := kit.DecideProposal(h, p.ID, "accept", ""); status != 409 ||
 					(c.want == reeve.ProposalStale) != (problem.Code == reeve.Stale) {
 					t.Errorf("accepted again: %d %+v", status, problem)
 				}
 				if name == "gone" {
 					return
 				}
-				op := GetOperation(h, p.OperationID)
-				if info := ResultInfo(t, PairCalls(h, ListThread(h, a.ID, ""))[op.CallID][1]); info.Status != "error" ||
+				op := kit.GetOperation(h, p.OperationID)
+				if info := kit.ResultInfo(t,
+					kit.PairCalls(h, kit.ListThread(h, a.ID, ""))[op.CallID][1]); info.Status != "error" ||
 					info.Step.Name == "" {
 					t.Errorf("the thread is told %+v", info)
 				}
@@ -109,17 +111,17 @@ func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 // makes a new item, and the old one can be accepted no more.
 func TestL27_StaleIsNotApplied(t *testing.T) {
 	t.Parallel()
-	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
 		var gym reeve.Category
-		h.Want(201, &gym, "POST", "/api/journal/categories", Object{"name": "Gym"})
+		h.Want(201, &gym, "POST", "/api/journal/categories", kit.Object{"name": "Gym"})
 		var task reeve.Task
-		h.Want(201, &task, "POST", "/api/journal/tasks", Object{"category_id": gym.ID, "title": "Squats"})
+		h.Want(201, &task, "POST", "/api/journal/tasks", kit.Object{"category_id": gym.ID, "title": "Squats"})
 		a := proposer(h, "coach", "update_task_fields")
-		UpdateAgent(h, a, Object{"kind": "planner", "categories": []string{gym.ID}})
+		kit.UpdateAgent(h, a, kit.Object{"kind": "planner", "categories": []string{gym.ID}})
 		rename := func(title string) {
 			h.Want(200, nil, "PATCH", "/api/journal/tasks/"+task.ID,
-				Object{"title": title})
+				kit.Object{"title": title})
 		}
 		title := func() string {
 			var got reeve.Task
@@ -127,8 +129,8 @@ func TestL27_StaleIsNotApplied(t *testing.T) {
 			return got.Title
 		}
 		propose := func() reeve.Proposal {
-			return GetProposal(h, h.Call(a.ID, "update_task_fields",
-				Object{"task_id": task.ID, "title": "Deep squats"}).
+			return kit.GetProposal(h, h.Call(a.ID, "update_task_fields",
+				kit.Object{"task_id": task.ID, "title": "Deep squats"}).
 				ProposalID)
 		}
 		first := propose()
@@ -136,11 +138,11 @@ func TestL27_StaleIsNotApplied(t *testing.T) {
 			t.Fatalf("%+v", first)
 		}
 		rename("Box squats")
-		if _, p, status := DecideProposal(h, first.ID, "accept", ""); status != 200 {
+		if _, p, status := kit.DecideProposal(h, first.ID, "accept", ""); status != 200 {
 			t.Fatalf("%d %+v", status, p)
 		}
 		h.Settle(t.Context())
-		if got := GetProposal(h, first.ID); got.State != reeve.ProposalStale ||
+		if got := kit.GetProposal(h, first.ID); got.State != reeve.ProposalStale ||
 			!strings.Contains(got.Message, "out of date") || title() != "Box squats" {
 			t.Errorf("%s: %+v", title(), got)
 		}
@@ -150,13 +152,13 @@ func TestL27_StaleIsNotApplied(t *testing.T) {
 		if second.ID == first.ID || third.ID == second.ID || third.Base == second.Base || propose().ID != third.ID {
 			t.Errorf("%+v, then %+v", second, third)
 		}
-		if _, p, status := DecideProposal(h, second.ID, "accept", ""); status != 409 || p.Code != reeve.Stale ||
-			GetProposal(h, second.ID).State != reeve.ProposalStale {
+		if _, p, status := kit.DecideProposal(h, second.ID, "accept", ""); status != 409 || p.Code != reeve.Stale ||
+			kit.GetProposal(h, second.ID).State != reeve.ProposalStale {
 			t.Errorf("%d %+v", status, p)
 		}
-		DecideProposal(h, third.ID, "accept", "")
+		kit.DecideProposal(h, third.ID, "accept", "")
 		h.Settle(t.Context())
-		if got := GetProposal(h, third.ID); got.State != reeve.ProposalApplied || title() != "Deep squats" {
+		if got := kit.GetProposal(h, third.ID); got.State != reeve.ProposalApplied || title() != "Deep squats" {
 			t.Errorf("%s: %+v", title(), got)
 		}
 	})
@@ -166,17 +168,17 @@ func TestL27_StaleIsNotApplied(t *testing.T) {
 func TestL27_AnotherToolVersionIsStale(t *testing.T) {
 	t.Parallel()
 	var g guarded
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	h := reevetest.StartWith(t, cfg, g.tool())
 	a := proposer(h, "a", "guarded")
-	res := h.Call(a.ID, "guarded", Object{})
+	res := h.Call(a.ID, "guarded", kit.Object{})
 	h.Stop()
 	other := g.tool()
 	other.Description = "Now does something else."
 	h = reevetest.StartWith(t, cfg, other)
-	DecideProposal(h, res.ProposalID, "accept", "")
+	kit.DecideProposal(h, res.ProposalID, "accept", "")
 	h.Settle(t.Context())
-	if got := GetProposal(h, res.ProposalID); got.State != reeve.ProposalStale || g.ran.Count() != 0 {
+	if got := kit.GetProposal(h, res.ProposalID); got.State != reeve.ProposalStale || g.ran.Count() != 0 {
 		t.Errorf("%d ran, %+v", g.ran.Count(), got)
 	}
 }
@@ -184,57 +186,57 @@ func TestL27_AnotherToolVersionIsStale(t *testing.T) {
 // Accepted while everything is stopped, it waits; after a crash it is applied, once.
 func TestL27_AcceptedOutlivesAStopAndACrash(t *testing.T) {
 	t.Parallel()
-	w := NewWitness(t)
-	h := reevetest.StartWith(t, FastConfig(t))
-	DefineHTTPTool(h, "send", reeve.Keyed, Object{"method": "POST", "url": w.URL}, nil)
+	w := kit.NewWitness(t)
+	h := reevetest.StartWith(t, kit.FastConfig(t))
+	kit.DefineHTTPTool(h, "send", reeve.Keyed, kit.Object{"method": "POST", "url": w.URL}, nil)
 	a := proposer(h, "a", "send")
-	id := h.Call(a.ID, "send", Object{}).ProposalID
-	h.Want(204, nil, "POST", "/api/stop", Object{"reason": "lunch"})
-	DecideProposal(h, id, "accept", "")
+	id := h.Call(a.ID, "send", kit.Object{}).ProposalID
+	h.Want(204, nil, "POST", "/api/stop", kit.Object{"reason": "lunch"})
+	kit.DecideProposal(h, id, "accept", "")
 	h.Settle(t.Context())
-	if effects, requests := w.Count(); effects+requests != 0 || GetProposal(h, id).State != reeve.ProposalAccepted {
-		t.Fatalf("%d effects while stopped, %+v", effects, GetProposal(h, id))
+	if effects, requests := w.Count(); effects+requests != 0 || kit.GetProposal(h, id).State != reeve.ProposalAccepted {
+		t.Fatalf("%d effects while stopped, %+v", effects, kit.GetProposal(h, id))
 	}
-	h = RestartAfterCrash(h)
-	h.Want(204, nil, "POST", "/api/resume", Object{})
+	h = kit.RestartAfterCrash(h)
+	h.Want(204, nil, "POST", "/api/resume", kit.Object{})
 	h.Settle(t.Context())
-	DecideProposal(h, id, "accept", "")
+	kit.DecideProposal(h, id, "accept", "")
 	h.Settle(t.Context())
-	if effects, requests := w.Count(); effects != 1 || requests != 1 || GetProposal(h, id).
+	if effects, requests := w.Count(); effects != 1 || requests != 1 || kit.GetProposal(h, id).
 		State != reeve.ProposalApplied {
-		t.Errorf("%d effects by %d requests, %+v", effects, requests, GetProposal(h, id))
+		t.Errorf("%d effects by %d requests, %+v", effects, requests, kit.GetProposal(h, id))
 	}
 }
 
 // A proposal costs a call, so that budgets bound how much is proposed; one that would ask does not hold it up.
 func TestL27_ProposalsAreCounted(t *testing.T) {
 	t.Parallel()
-	var ran Counter
+	var ran kit.Counter
 	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
 	a := proposer(h, "a", "x")
-	SetBudget(h, "agent:"+a.ID, Object{"limit": Object{"calls": 2}})
-	first := h.Call(a.ID, "x", Object{"n": 1})
-	h.Call(a.ID, "x", Object{"n": 2})
-	if _, p, status := TryCall(h, a.ID,
-		Call{"tool": "x", "args": Object{"n": 3}}); status != http.StatusPaymentRequired {
+	kit.SetBudget(h, "agent:"+a.ID, kit.Object{"limit": kit.Object{"calls": 2}})
+	first := h.Call(a.ID, "x", kit.Object{"n": 1})
+	h.Call(a.ID, "x", kit.Object{"n": 2})
+	if _, p, status := kit.TryCall(h, a.ID,
+		kit.Call{"tool": "x", "args": kit.Object{"n": 3}}); status != http.StatusPaymentRequired {
 		t.Errorf("%d %+v", status, p)
 	}
-	if b := GetBudget(h, "agent:"+a.ID); b.Used.Calls != 2 || b.Used.Micros != 0 || !b.Reserved.IsZero() {
+	if b := kit.GetBudget(h, "agent:"+a.ID); b.Used.Calls != 2 || b.Used.Micros != 0 || !b.Reserved.IsZero() {
 		t.Errorf("%+v", b)
 	}
-	SetBudget(h, "agent:"+a.ID, Object{"limit": Object{"calls": 3, "micros": 5}, "on_exceed": "park"})
-	if res := h.Call(a.ID, "x", Object{"n": 3}); res.ProposalID == "" {
+	kit.SetBudget(h, "agent:"+a.ID, kit.Object{"limit": kit.Object{"calls": 3, "micros": 5}, "on_exceed": "park"})
+	if res := h.Call(a.ID, "x", kit.Object{"n": 3}); res.ProposalID == "" {
 		t.Errorf("%+v", res)
 	}
-	DecideProposal(h, first.ProposalID, "accept", "")
+	kit.DecideProposal(h, first.ProposalID, "accept", "")
 	h.Settle(t.Context())
-	if p := GetProposal(h, first.ProposalID); p.State != reeve.ProposalAccepted || ran.Count() != 0 ||
-		len(GetInbox(h).Approvals) != 1 {
+	if p := kit.GetProposal(h, first.ProposalID); p.State != reeve.ProposalAccepted || ran.Count() != 0 ||
+		len(kit.GetInbox(h).Approvals) != 1 {
 		t.Fatalf("%d ran, %+v", ran.Count(), p)
 	}
-	Decide(h, GetInbox(h).Approvals[0].ID, "approve") // of the budget
+	kit.Decide(h, kit.GetInbox(h).Approvals[0].ID, "approve") // of the budget
 	h.Settle(t.Context())
-	if p := GetProposal(h, first.ProposalID); p.State != reeve.ProposalApplied || ran.Count() != 1 {
+	if p := kit.GetProposal(h, first.ProposalID); p.State != reeve.ProposalApplied || ran.Count() != 1 {
 		t.Errorf("%d ran, %+v", ran.Count(), p)
 	}
 }
@@ -243,30 +245,32 @@ func TestL27_ProposalsAreCounted(t *testing.T) {
 // it.
 func TestL27_TheRunGoesOn(t *testing.T) {
 	t.Parallel()
-	g := NewBlockingTool()
-	h := reevetest.Start(t, g.Tool(), Tool("lose", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
+	g := kit.NewBlockingTool()
+	h := reevetest.Start(t, g.Tool(), kit.Tool("lose", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any,
+		error) {
 		return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
 	}))
 	a := proposer(h, "coach", "hold", "lose", "write_file")
-	SetRehearsal(h, a.ID, "done", Object{"tool": "lose"}, Object{"tool": "hold"}, WriteFileStep("/1.txt", "1"))
-	StepInBackground(t, h)
-	h.Want(201, nil, "POST", "/api/agents/coach/wake", Object{})
+	kit.SetRehearsal(h, a.ID, "done", kit.Object{"tool": "lose"}, kit.Object{"tool": "hold"},
+		kit.WriteFileStep("/1.txt", "1"))
+	kit.StepInBackground(t, h)
+	h.Want(201, nil, "POST", "/api/agents/coach/wake", kit.Object{})
 	<-g.Reached
-	id := ListProposals(h, "")[0].ID
-	DecideProposal(h, id, "accept", "")
+	id := kit.ListProposals(h, "")[0].ID
+	kit.DecideProposal(h, id, "accept", "")
 	finishOperation(h, reeve.ProposalKey(id))
-	if p := GetProposal(h, id); p.State != reeve.ProposalUnknown {
+	if p := kit.GetProposal(h, id); p.State != reeve.ProposalUnknown {
 		t.Fatalf("%+v", p)
 	}
 	close(g.Release)
-	Eventually(t, "the run to end", func() bool { return len(ListRuns(h, "state=completed")) == 1 })
-	if s := changeSet(h, GetProposal(h, id).SetID); s.Counts[reeve.ProposalPending] != 1 ||
+	kit.Eventually(t, "the run to end", func() bool { return len(kit.ListRuns(h, "state=completed")) == 1 })
+	if s := changeSet(h, kit.GetProposal(h, id).SetID); s.Counts[reeve.ProposalPending] != 1 ||
 		s.Counts[reeve.ProposalUnknown] != 1 {
 		t.Errorf("%+v", s.Counts)
 	}
-	h.Want(200, nil, "POST", "/api/operations/"+GetProposal(h, id).OperationID+"/resolve",
-		Object{"resolution": "happened"})
-	if p := GetProposal(h, id); p.State != reeve.ProposalApplied {
+	h.Want(200, nil, "POST", "/api/operations/"+kit.GetProposal(h, id).OperationID+"/resolve",
+		kit.Object{"resolution": "happened"})
+	if p := kit.GetProposal(h, id); p.State != reeve.ProposalApplied {
 		t.Errorf("%+v", p)
 	}
 }

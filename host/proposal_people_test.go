@@ -8,17 +8,18 @@ import (
 
 	"reeve"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // rater makes an agent that rates tasks and pins them, and a task.
 func rater(h *reevetest.Host) (a reeve.Agent, task string) {
 	h.T.Helper()
 	var gym reeve.Category
-	h.Want(http.StatusCreated, &gym, "POST", "/api/journal/categories", Object{"name": "Gym"})
+	h.Want(http.StatusCreated, &gym, "POST", "/api/journal/categories", kit.Object{"name": "Gym"})
 	a = h.Agent("a", "create_or_update_rating", "pin_day_plan_tasks")
-	UpdateAgent(h, a, Object{"kind": "planner", "categories": []string{gym.ID}})
+	kit.UpdateAgent(h, a, kit.Object{"kind": "planner", "categories": []string{gym.ID}})
 	var made reeve.Task
-	h.Want(http.StatusCreated, &made, "POST", "/api/journal/tasks", Object{"title": "Squat", "category_id": gym.ID})
+	h.Want(http.StatusCreated, &made, "POST", "/api/journal/tasks", kit.Object{"title": "Squat", "category_id": gym.ID})
 	return a, made.ID
 }
 
@@ -26,15 +27,17 @@ func rater(h *reevetest.Host) (a reeve.Agent, task string) {
 // is decided on by itself.
 func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
 	t.Parallel()
-	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
-		ann, bob := NewTokenFor(h, "ann", "member"), NewTokenFor(h, "bob", "member")
+		ann, bob := kit.NewTokenFor(h, "ann", "member"), kit.NewTokenFor(h, "bob", "member")
 		a, task := rater(h)
-		UpdateAgent(h, a, Object{"policy": Object{"tools": Object{"create_or_update_rating": "propose"}}})
-		rate := Object{"target_kind": "task", "target_id": task, "scores": Object{"energy": 20}}
+		kit.UpdateAgent(h, a, kit.Object{
+			"policy": kit.Object{"tools": kit.Object{"create_or_update_rating": "propose"}}})
+		rate := kit.Object{"target_kind": "task", "target_id": task, "scores": kit.Object{"energy": 20}}
 		hers, his := h.Call(a.ID, "create_or_update_rating", rate, ann...), h.Call(a.ID, "create_or_update_rating",
 			rate, bob...)
-		if p, q := GetProposal(h, hers.ProposalID), GetProposal(h, his.ProposalID); p.ID == q.ID || p.UserID != "ann" ||
+		if p, q := kit.GetProposal(h, hers.ProposalID), kit.GetProposal(h, his.ProposalID); p.ID == q.ID ||
+			p.UserID != "ann" ||
 			q.UserID != "bob" || p.Round != 1 || q.Round != 2 {
 			t.Fatalf("one item for two people: %+v, %+v", p, q)
 		}
@@ -43,16 +46,17 @@ func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
 				t.Errorf("the same again: %+v", again)
 			}
 		}
-		DecideProposal(h, hers.ProposalID, "reject", "")
-		if _, p, status := TryCall(h, a.ID, Call{"tool": "create_or_update_rating", "args": rate},
+		kit.DecideProposal(h, hers.ProposalID, "reject", "")
+		if _, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "create_or_update_rating", "args": rate},
 			ann...); status != http.StatusForbidden || !strings.Contains(p.Detail, "rejected this") {
 			t.Errorf("hers, after it was rejected: %d %+v", status, p)
 		}
-		DecideProposal(h, his.ProposalID, "accept", "")
+		kit.DecideProposal(h, his.ProposalID, "accept", "")
 		h.Settle(t.Context())
 		h.Want(http.StatusOK, nil, "GET", "/api/journal/ratings/task/"+task, nil, bob...)
 		h.Want(http.StatusNotFound, nil, "GET", "/api/journal/ratings/task/"+task, nil, ann...)
-		if next := h.Call(a.ID, "create_or_update_rating", rate, bob...); GetProposal(h, next.ProposalID).Round != 3 {
+		if next := h.Call(a.ID, "create_or_update_rating", rate, bob...); kit.GetProposal(h, next.ProposalID).
+			Round != 3 {
 			t.Errorf("his, after it was applied: %+v", next)
 		}
 	})
@@ -62,13 +66,13 @@ func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
 // what was done for its person.
 func TestL17_UndosOfTwoPeopleAreTwo(t *testing.T) {
 	t.Parallel()
-	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
-		ann, bob := NewTokenFor(h, "ann", "member"), NewTokenFor(h, "bob", "member")
+		ann, bob := kit.NewTokenFor(h, "ann", "member"), kit.NewTokenFor(h, "bob", "member")
 		a, task := rater(h)
 		pin := func(day string, who []string) string {
 			t.Helper()
-			return h.Call(a.ID, "pin_day_plan_tasks", Object{"plan_date": day, "task_ids": []string{task}}, who...).
+			return h.Call(a.ID, "pin_day_plan_tasks", kit.Object{"plan_date": day, "task_ids": []string{task}}, who...).
 				OperationID
 		}
 		pinned := func(day string, who []string) int {
@@ -83,32 +87,33 @@ func TestL17_UndosOfTwoPeopleAreTwo(t *testing.T) {
 			return res
 		}
 		for word, left := range map[string]int{"accept": 0, "reject": 1} {
-			UpdateAgent(h, a, Object{"policy": Object{}})
+			kit.UpdateAgent(h, a, kit.Object{"policy": kit.Object{}})
 			day := map[string]string{"accept": "2026-03-02", "reject": "2026-03-03"}[word]
 			hers, his := pin(day, ann), pin(day, bob)
-			UpdateAgent(h, a, Object{"policy": Object{"tools": Object{"pin_day_plan_tasks": "propose"}}})
+			kit.UpdateAgent(h, a, kit.Object{
+				"policy": kit.Object{"tools": kit.Object{"pin_day_plan_tasks": "propose"}}})
 			first, second := undo(hers, ann), undo(his, bob)
 			if first.ProposalID == second.ProposalID {
 				t.Fatalf("one item for two undos: %+v", second)
 			}
-			DecideProposal(h, first.ProposalID, word, "")
+			kit.DecideProposal(h, first.ProposalID, word, "")
 			h.Settle(t.Context())
 			if again := undo(his, bob); pinned(day, ann) != left || pinned(day, bob) != 1 ||
 				again.ProposalID != second.ProposalID || strings.Contains(again.Content, "Since then") {
 				t.Errorf("%s hers: %d and %d pins, and he is told %+v", word, pinned(day, ann), pinned(day, bob), again)
 			}
-			DecideProposal(h, second.ProposalID, "accept", "")
+			kit.DecideProposal(h, second.ProposalID, "accept", "")
 			h.Settle(t.Context())
 			if pinned(day, bob) != 0 || pinned(day, ann) != left {
 				t.Errorf("his was accepted: %d and %d pins", pinned(day, ann), pinned(day, bob))
 			}
 		}
-		UpdateAgent(h, a, Object{"policy": Object{}})
+		kit.UpdateAgent(h, a, kit.Object{"policy": kit.Object{}})
 		one := pin("2026-03-04", ann)
 		h.Want(http.StatusOK, nil, "POST", "/api/journal/plans/2026-03-04/pins", reeve.PinChange{Unpin: []string{task}},
 			ann...)
 		two := pin("2026-03-04", ann)
-		UpdateAgent(h, a, Object{"policy": Object{"tools": Object{"pin_day_plan_tasks": "propose"}}})
+		kit.UpdateAgent(h, a, kit.Object{"policy": kit.Object{"tools": kit.Object{"pin_day_plan_tasks": "propose"}}})
 		if first, second := undo(one, ann), undo(two, ann); first.ProposalID == second.ProposalID {
 			t.Errorf("one item for undos of two operations: %+v", second)
 		}
@@ -119,31 +124,31 @@ func TestL17_UndosOfTwoPeopleAreTwo(t *testing.T) {
 // rejected, whatever became of the undo.
 func TestL27_ARejectedUndoIsAskedForAnew(t *testing.T) {
 	t.Parallel()
-	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
 		a, task := rater(h)
-		day := func(key string) Object { return Object{"plan_date": "2026-03-02", key: []string{task}} }
+		day := func(key string) kit.Object { return kit.Object{"plan_date": "2026-03-02", key: []string{task}} }
 		op := h.Call(a.ID, "pin_day_plan_tasks", day("task_ids")).OperationID
-		UpdateAgent(h, a, Object{"policy": Object{"tools": Object{"pin_day_plan_tasks": "propose"}}})
+		kit.UpdateAgent(h, a, kit.Object{"policy": kit.Object{"tools": kit.Object{"pin_day_plan_tasks": "propose"}}})
 		undo := func() (res reeve.Result) {
 			t.Helper()
 			h.Want(http.StatusAccepted, &res, "POST", "/api/operations/"+op+"/undo", nil)
 			return res
 		}
 		first := undo()
-		args := json.RawMessage(GetProposal(h, first.ProposalID).Args)
+		args := json.RawMessage(kit.GetProposal(h, first.ProposalID).Args)
 		rejected := func(when string) {
 			t.Helper()
-			_, p, status := TryCall(h, a.ID, Call{"tool": "pin_day_plan_tasks", "args": args})
+			_, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "pin_day_plan_tasks", "args": args})
 			if status != http.StatusForbidden || p.Code != reeve.Denied ||
 				!strings.Contains(p.Detail, first.ProposalID) {
 				t.Errorf("an equal call, %s: %d %+v", when, status, p)
 			}
 		}
-		DecideProposal(h, first.ProposalID, "reject", "not yet")
+		kit.DecideProposal(h, first.ProposalID, "reject", "not yet")
 		rejected("after the undo was rejected")
 		second := undo()
-		if second.Replayed || second.ProposalID == first.ProposalID || GetProposal(h, second.ProposalID).
+		if second.Replayed || second.ProposalID == first.ProposalID || kit.GetProposal(h, second.ProposalID).
 			State != reeve.ProposalPending {
 			t.Fatalf("asked for again: %+v", second)
 		}
@@ -151,15 +156,15 @@ func TestL27_ARejectedUndoIsAskedForAnew(t *testing.T) {
 			t.Errorf("while it waits: %+v", again)
 		}
 		rejected("while the next undo waits")
-		DecideProposal(h, second.ProposalID, "accept", "")
+		kit.DecideProposal(h, second.ProposalID, "accept", "")
 		h.Settle(t.Context())
-		if p := GetProposal(h, second.ProposalID); p.State != reeve.ProposalApplied {
+		if p := kit.GetProposal(h, second.ProposalID); p.State != reeve.ProposalApplied {
 			t.Errorf("accepted: %+v", p)
 		}
 		rejected("after the next undo was made")
-		DecideProposal(h, first.ProposalID, "reopen", "")
-		if res, p, status := TryCall(h, a.ID,
-			Call{"tool": "pin_day_plan_tasks", "args": args}); status != http.StatusAccepted ||
+		kit.DecideProposal(h, first.ProposalID, "reopen", "")
+		if res, p, status := kit.TryCall(h, a.ID,
+			kit.Call{"tool": "pin_day_plan_tasks", "args": args}); status != http.StatusAccepted ||
 			res.ProposalID != first.ProposalID {
 			t.Errorf("an equal call, after a person reopened it: %d %+v %+v", status, res, p)
 		}

@@ -2,7 +2,7 @@ package host_test
 
 import (
 	"net/http"
-	std "slices" // the package has a function of that name
+	std "slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,30 +10,18 @@ import (
 
 	"reeve"
 	"reeve/api"
-	"reeve/internal/store/storetest"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // proposer makes an agent whose writes are only proposed.
 func proposer(h *reevetest.Host, name string, tools ...string) reeve.Agent {
 	h.T.Helper()
 	a := h.Agent(name, tools...)
-	UpdateAgent(h, a, Object{"policy": Object{"tiers": Object{"side_effecting": "propose", "privileged": "propose",
-		"read_only": "propose"}}})
+	kit.UpdateAgent(h, a, kit.Object{"policy": kit.Object{"tiers": kit.Object{"side_effecting": "propose",
+		"privileged": "propose",
+		"read_only":  "propose"}}})
 	return a
-}
-
-func GetProposal(h *reevetest.Host, id string) (p reeve.Proposal) {
-	h.T.Helper()
-	h.Want(http.StatusOK, &p, "GET", "/api/proposals/"+id, nil)
-	return p
-}
-
-func ListProposals(h *reevetest.Host, query string) []reeve.Proposal {
-	h.T.Helper()
-	var list api.ProposalList
-	h.Want(http.StatusOK, &list, "GET", "/api/proposals?limit=500&"+query, nil)
-	return list.Proposals
 }
 
 func changeSet(h *reevetest.Host, id string) (s reeve.ChangeSet) {
@@ -42,51 +30,25 @@ func changeSet(h *reevetest.Host, id string) (s reeve.ChangeSet) {
 	return s
 }
 
-// DecideProposal gives a person's word on a proposal, and what came of it.
-func DecideProposal(h *reevetest.Host, id, word, comment string) (p reeve.Proposal, problem api.Problem, status int) {
-	h.T.Helper()
-	r := h.Do("POST", "/api/proposals/"+id+"/"+word, Object{"comment": comment})
-	if r.Status < 300 {
-		r.Decode(h.T, &p)
-	} else {
-		r.Decode(h.T, &problem)
-	}
-	return p, problem, r.Status
-}
-
-// StartOnBothDatabases runs a test on both databases.
-func StartOnBothDatabases(t *testing.T, f func(t *testing.T, start func(tools ...reeve.Tool) *reevetest.Host)) {
-	for _, name := range []string{"sqlite", "postgres"} {
-		t.Run(name, func(t *testing.T) {
-			f(t, func(tools ...reeve.Tool) *reevetest.Host {
-				cfg := FastConfig(t)
-				if name == "postgres" {
-					cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
-				}
-				return reevetest.StartWith(t, cfg, tools...)
-			})
-		})
-	}
-}
-
 // A run whose writes are proposals ends, and leaves a change set; a person takes one item and leaves the other. What is
 // applied has its own action and result in the thread; nothing is done twice, whoever asks again.
 func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 	t.Parallel()
-	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
 		var gym reeve.Category
-		h.Want(201, &gym, "POST", "/api/journal/categories", Object{"name": "Gym"})
+		h.Want(201, &gym, "POST", "/api/journal/categories", kit.Object{"name": "Gym"})
 		a := proposer(h, "coach", "create_task", "list_tasks_in_scope", "write_file")
-		UpdateAgent(h, a, Object{"kind": "planner", "categories": []string{gym.ID}})
-		task := func(title string) Object {
-			return Object{"tool": "create_task", "must": true, "args": Object{"category_id": gym.ID, "title": title}}
+		kit.UpdateAgent(h, a, kit.Object{"kind": "planner", "categories": []string{gym.ID}})
+		task := func(title string) kit.Object {
+			return kit.Object{"tool": "create_task", "must": true, "args": kit.Object{"category_id": gym.ID,
+				"title": title}}
 		}
-		SetRehearsal(h, a.ID, "two ideas", task("Squats"), Object{"tool": "list_tasks_in_scope", "must": true,
-			"args": Object{}}, task("Rows"))
-		h.Want(201, nil, "POST", "/api/agents/coach/wake", Object{})
-		WaitUntilIdle(h)
-		run := ListRuns(h, "")[0]
+		kit.SetRehearsal(h, a.ID, "two ideas", task("Squats"), kit.Object{"tool": "list_tasks_in_scope", "must": true,
+			"args": kit.Object{}}, task("Rows"))
+		h.Want(201, nil, "POST", "/api/agents/coach/wake", kit.Object{})
+		kit.WaitUntilIdle(h)
+		run := kit.ListRuns(h, "")[0]
 		if run.State != reeve.RunCompleted || run.Output != "two ideas" || run.Spent.Calls != 3 {
 			t.Fatalf("the run: %+v", run)
 		}
@@ -109,17 +71,17 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 			}
 			return titles
 		}
-		if n := tasks(); len(n) != 0 || len(GetInbox(h).Proposals) != 2 {
-			t.Fatalf("tasks %v; the inbox has %+v", n, GetInbox(h).Proposals)
+		if n := tasks(); len(n) != 0 || len(kit.GetInbox(h).Proposals) != 2 {
+			t.Fatalf("tasks %v; the inbox has %+v", n, kit.GetInbox(h).Proposals)
 		}
 		squats, rows := set.Items[0], set.Items[1]
 		for range 2 {
-			if p, problem, status := DecideProposal(h, squats.ID, "accept", "good"); status != 200 ||
+			if p, problem, status := kit.DecideProposal(h, squats.ID, "accept", "good"); status != 200 ||
 				p.DecidedBy == "" ||
 				p.OperationID != reeve.ProposalKey(squats.ID) {
 				t.Fatalf("%d %+v %+v", status, p, problem)
 			}
-			if p, problem, status := DecideProposal(h, rows.ID, "reject", "bad back"); status != 200 ||
+			if p, problem, status := kit.DecideProposal(h, rows.ID, "reject", "bad back"); status != 200 ||
 				p.State != reeve.ProposalRejected || p.Comment != "bad back" {
 				t.Fatalf("%d %+v %+v", status, p, problem)
 			}
@@ -128,14 +90,14 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 		if got := tasks(); !std.Equal(got, []string{"Squats"}) {
 			t.Errorf("tasks: %v", got)
 		}
-		if p := GetProposal(h, squats.ID); p.State != reeve.ProposalApplied || p.Comment != "good" {
+		if p := kit.GetProposal(h, squats.ID); p.State != reeve.ProposalApplied || p.Comment != "good" {
 			t.Errorf("%+v", p)
 		}
-		if _, p, status := DecideProposal(h, rows.ID, "accept", ""); status != 409 || p.Code != reeve.Conflict ||
+		if _, p, status := kit.DecideProposal(h, rows.ID, "accept", ""); status != 409 || p.Code != reeve.Conflict ||
 			!strings.Contains(p.Detail, "rejected") {
 			t.Errorf("accepted after it was rejected: %d %+v", status, p)
 		}
-		if _, p, status := DecideProposal(h, squats.ID, "reject", ""); status != 409 || p.Code != reeve.Conflict {
+		if _, p, status := kit.DecideProposal(h, squats.ID, "reject", ""); status != 409 || p.Code != reeve.Conflict {
 			t.Errorf("rejected after it was accepted: %d %+v", status, p)
 		}
 		set = changeSet(h, set.ID)
@@ -144,17 +106,17 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 		}
 
 		// In the thread: three calls of the run and the one that was applied, each with its result.
-		pairs := PairRunCalls(h, a.ID, run.ID)
+		pairs := kit.PairRunCalls(h, a.ID, run.ID)
 		if len(pairs) != 4 {
 			t.Errorf("%d calls in the thread", len(pairs))
 		}
-		proposed, applied := pairs[squats.CallID], pairs[GetOperation(h, reeve.ProposalKey(squats.ID)).CallID]
-		if info := ResultInfo(t, proposed[1]); info.Status != "success" || info.ProposalID != squats.ID ||
+		proposed, applied := pairs[squats.CallID], pairs[kit.GetOperation(h, reeve.ProposalKey(squats.ID)).CallID]
+		if info := kit.ResultInfo(t, proposed[1]); info.Status != "success" || info.ProposalID != squats.ID ||
 			!strings.Contains(proposed[1].Content, "item 1 of change set "+set.ID) {
 			t.Errorf("the proposal's result: %q %+v", proposed[1].Content, info)
 		}
-		if info := ActionInfo(t, applied[0]); info.ProposalID != squats.ID || info.Via != reeve.ViaProposal ||
-			applied[0].Content != proposed[0].Content || ResultInfo(t, applied[1]).Status != "success" {
+		if info := kit.ActionInfo(t, applied[0]); info.ProposalID != squats.ID || info.Via != reeve.ViaProposal ||
+			applied[0].Content != proposed[0].Content || kit.ResultInfo(t, applied[1]).Status != "success" {
 			t.Errorf("what was applied: %+v", applied)
 		}
 		var x reeve.Explanation
@@ -171,20 +133,20 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 		}
 
 		// The same run again: what was rejected stays rejected, what was applied is a new item.
-		h.Want(201, nil, "POST", "/api/agents/coach/wake", Object{})
-		WaitUntilIdle(h)
-		again := ListRuns(h, "")[0]
+		h.Want(201, nil, "POST", "/api/agents/coach/wake", kit.Object{})
+		kit.WaitUntilIdle(h)
+		again := kit.ListRuns(h, "")[0]
 		if again.ID == run.ID || again.State != reeve.RunFailed || !strings.Contains(again.Message, "rejected") ||
 			!strings.Contains(again.Message, "bad back") {
 			t.Errorf("the second run: %+v", again)
 		}
-		if list := ListProposals(h, "state=pending"); len(list) != 1 || list[0].Round != 2 ||
+		if list := kit.ListProposals(h, "state=pending"); len(list) != 1 || list[0].Round != 2 ||
 			list[0].RunID != again.ID ||
 			list[0].SetID == set.ID {
 			t.Errorf("%+v", list)
 		}
-		if n := len(tasks()); n != 1 || len(ListProposals(h, "")) != 3 {
-			t.Errorf("%d tasks, %d proposals", n, len(ListProposals(h, "")))
+		if n := len(tasks()); n != 1 || len(kit.ListProposals(h, "")) != 3 {
+			t.Errorf("%d tasks, %d proposals", n, len(kit.ListProposals(h, "")))
 		}
 	})
 }
@@ -193,48 +155,48 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 // one is open, refused while it is rejected, and another item after it was applied.
 func TestL27_TheSameIsTheSameItem(t *testing.T) {
 	t.Parallel()
-	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
-		var ran Counter
-		h := start(Tool("send", reeve.Keyed, ran.Handle), Tool("look", reeve.Read, ran.Handle))
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		var ran kit.Counter
+		h := start(kit.Tool("send", reeve.Keyed, ran.Handle), kit.Tool("look", reeve.Read, ran.Handle))
 		a := proposer(h, "a", "send", "look")
 		// what changes nothing passes
-		if res := h.Call(a.ID, "look", Object{}); res.ProposalID != "" || ran.Count() != 1 {
+		if res := h.Call(a.ID, "look", kit.Object{}); res.ProposalID != "" || ran.Count() != 1 {
 			t.Errorf("%+v", res)
 		}
 		ran.N.Store(0)
-		ask := Call{"tool": "send", "args": Object{"to": "x"}}
-		first, _, status := TryCall(h, a.ID, ask.With("reason", "because"), "Idempotency-Key", "k")
+		ask := kit.Call{"tool": "send", "args": kit.Object{"to": "x"}}
+		first, _, status := kit.TryCall(h, a.ID, ask.With("reason", "because"), "Idempotency-Key", "k")
 		if status != http.StatusAccepted || first.State != reeve.ProposedOp || first.ProposalID == "" ||
 			first.IsError || !strings.HasPrefix(first.Content, "Proposed as item 1 of change set cs_") {
 			t.Fatalf("%d %+v", status, first)
 		}
-		if p := GetProposal(h, first.ProposalID); p.Reason != "because" || p.UserID != "owner" ||
+		if p := kit.GetProposal(h, first.ProposalID); p.Reason != "because" || p.UserID != "owner" ||
 			p.State != reeve.ProposalPending || p.OperationID != "" {
 			t.Errorf("%+v", p)
 		}
-		if again, _, _ := TryCall(h, a.ID, ask, "Idempotency-Key", "k"); !again.Replayed ||
+		if again, _, _ := kit.TryCall(h, a.ID, ask, "Idempotency-Key", "k"); !again.Replayed ||
 			again.ProposalID != first.ProposalID || again.Content != first.Content || again.State != first.State {
 			t.Errorf("the same call: %+v", again)
 		}
-		if _, p, status := TryCall(h, a.ID, ask.With("args", Object{"to": "y"}), "Idempotency-Key",
+		if _, p, status := kit.TryCall(h, a.ID, ask.With("args", kit.Object{"to": "y"}), "Idempotency-Key",
 			"k"); status != http.StatusConflict {
 			t.Errorf("another call by the same key: %d %+v", status, p)
 		}
-		same := h.Call(a.ID, "send", Object{"to": "x"})
+		same := h.Call(a.ID, "send", kit.Object{"to": "x"})
 		if same.ProposalID != first.ProposalID || same.CallID == first.CallID ||
 			!strings.HasPrefix(same.Content, "This is already item 1") {
 			t.Errorf("another call that says the same: %+v", same)
 		}
-		if other := h.Call(a.ID, "send", Object{"to": "z"}); GetProposal(h, other.ProposalID).Ordinal != 2 {
+		if other := h.Call(a.ID, "send", kit.Object{"to": "z"}); kit.GetProposal(h, other.ProposalID).Ordinal != 2 {
 			t.Errorf("%+v", other)
 		}
 		b := proposer(h, "b", "send")
-		if other := h.Call(b.ID, "send", Object{"to": "x"}); other.ProposalID == first.ProposalID {
+		if other := h.Call(b.ID, "send", kit.Object{"to": "x"}); other.ProposalID == first.ProposalID {
 			t.Errorf("another agent's: %+v", other)
 		}
-		DecideProposal(h, first.ProposalID, "reject", "never")
+		kit.DecideProposal(h, first.ProposalID, "reject", "never")
 		for range 2 {
-			_, p, status := TryCall(h, a.ID, ask)
+			_, p, status := kit.TryCall(h, a.ID, ask)
 			if status != http.StatusForbidden || p.Code != reeve.Denied ||
 				!strings.Contains(p.Detail, "owner rejected this on 20") || !strings.Contains(p.Detail, "never") {
 				t.Errorf("after it was rejected: %d %+v", status, p)
@@ -245,39 +207,39 @@ func TestL27_TheSameIsTheSameItem(t *testing.T) {
 		if !strings.Contains(x.Outcome, "rejected") {
 			t.Errorf("%+v", x)
 		}
-		h.Want(200, &x, "POST", "/api/agents/a/calls/explain", ask.With("args", Object{"to": "new"}))
+		h.Want(200, &x, "POST", "/api/agents/a/calls/explain", ask.With("args", kit.Object{"to": "new"}))
 		if !strings.Contains(x.Outcome, "would become a proposal") {
 			t.Errorf("%+v", x)
 		}
-		if p, _, status := DecideProposal(h, first.ProposalID, "reopen", ""); status != 200 ||
+		if p, _, status := kit.DecideProposal(h, first.ProposalID, "reopen", ""); status != 200 ||
 			p.State != reeve.ProposalPending ||
 			p.ReopenedBy != "owner" || p.DecidedBy != "" {
 			t.Errorf("reopened: %d %+v", status, p)
 		}
-		if same := h.Call(a.ID, "send", Object{"to": "x"}); same.ProposalID != first.ProposalID {
+		if same := h.Call(a.ID, "send", kit.Object{"to": "x"}); same.ProposalID != first.ProposalID {
 			t.Errorf("after it was reopened: %+v", same)
 		}
-		DecideProposal(h, first.ProposalID, "accept", "")
-		if same := h.Call(a.ID, "send", Object{"to": "x"}); same.ProposalID != first.ProposalID ||
+		kit.DecideProposal(h, first.ProposalID, "accept", "")
+		if same := h.Call(a.ID, "send", kit.Object{"to": "x"}); same.ProposalID != first.ProposalID ||
 			!strings.Contains(same.Content, "being applied") {
 			t.Errorf("while it is applied: %+v", same)
 		}
 		h.Settle(t.Context())
-		if ran.Count() != 1 || GetProposal(h, first.ProposalID).State != reeve.ProposalApplied {
-			t.Errorf("%d ran, %+v", ran.Count(), GetProposal(h, first.ProposalID))
+		if ran.Count() != 1 || kit.GetProposal(h, first.ProposalID).State != reeve.ProposalApplied {
+			t.Errorf("%d ran, %+v", ran.Count(), kit.GetProposal(h, first.ProposalID))
 		}
-		if _, p, status := DecideProposal(h, first.ProposalID, "reopen", ""); status != 409 {
+		if _, p, status := kit.DecideProposal(h, first.ProposalID, "reopen", ""); status != 409 {
 			t.Errorf("reopened after it was applied: %d %+v", status, p)
 		}
-		if next := h.Call(a.ID, "send", Object{"to": "x"}); next.ProposalID == first.ProposalID ||
-			GetProposal(h, next.ProposalID).Round != 2 {
+		if next := h.Call(a.ID, "send", kit.Object{"to": "x"}); next.ProposalID == first.ProposalID ||
+			kit.GetProposal(h, next.ProposalID).Round != 2 {
 			t.Errorf("after it was applied: %+v", next)
 		}
-		if again, _, _ := TryCall(h, a.ID, ask, "Idempotency-Key", "k"); !again.Replayed ||
+		if again, _, _ := kit.TryCall(h, a.ID, ask, "Idempotency-Key", "k"); !again.Replayed ||
 			again.ProposalID != first.ProposalID {
 			t.Errorf("the first call again: %+v", again)
 		}
-		PairCalls(h, ListThread(h, a.ID, ""))
+		kit.PairCalls(h, kit.ListThread(h, a.ID, ""))
 	})
 }
 
@@ -285,21 +247,21 @@ func TestL27_TheSameIsTheSameItem(t *testing.T) {
 // once: one item.
 func TestL27_TwoServersApplyOnce(t *testing.T) {
 	t.Parallel()
-	var ran Counter
-	servers := StartTwoServers(t, Tool("send", reeve.Unsafe, ran.Handle))
+	var ran kit.Counter
+	servers := kit.StartTwoServers(t, kit.Tool("send", reeve.Unsafe, ran.Handle))
 	a := proposer(servers[0], "a", "send")
 	for round := range 3 {
 		ran.N.Store(0)
 		ids := make([]string, 8)
 		together(8, func(i int) {
-			ids[i] = servers[i%2].Call(a.ID, "send", Object{"round": round}).ProposalID
+			ids[i] = servers[i%2].Call(a.ID, "send", kit.Object{"round": round}).ProposalID
 		})
 		if std.Sort(ids); ids[0] == "" || len(std.Compact(ids)) != 1 {
 			t.Fatalf("proposed at once: %v", ids)
 		}
 		ops := make([]string, 8)
 		together(8, func(i int) {
-			p, problem, status := DecideProposal(servers[i%2], ids[0], "accept", "")
+			p, problem, status := kit.DecideProposal(servers[i%2], ids[0], "accept", "")
 			if status != 200 {
 				t.Errorf("%d %+v", status, problem)
 			}
@@ -309,22 +271,22 @@ func TestL27_TwoServersApplyOnce(t *testing.T) {
 			}
 		})
 		finishOperation(servers[1], ops[0])
-		if std.Sort(ops); len(std.Compact(ops)) != 1 || ran.Count() != 1 || GetProposal(servers[0], ids[0]).
+		if std.Sort(ops); len(std.Compact(ops)) != 1 || ran.Count() != 1 || kit.GetProposal(servers[0], ids[0]).
 			State != reeve.ProposalApplied {
-			t.Errorf("%d ran, %v, %+v", ran.Count(), ops, GetProposal(servers[0], ids[0]))
+			t.Errorf("%d ran, %v, %+v", ran.Count(), ops, kit.GetProposal(servers[0], ids[0]))
 		}
 	}
 	// Yes on one device and no on the other: one of them counts.
 	for round := range 4 {
 		ran.N.Store(0)
-		id := servers[0].Call(a.ID, "send", Object{"both": round}).ProposalID
+		id := servers[0].Call(a.ID, "send", kit.Object{"both": round}).ProposalID
 		var yes, no atomic.Int64
 		together(8, func(i int) {
 			word, won := "accept", &yes
 			if i%2 == 1 {
 				word, won = "reject", &no
 			}
-			if _, p, status := DecideProposal(servers[(i/2)%2], id, word, ""); status == 200 {
+			if _, p, status := kit.DecideProposal(servers[(i/2)%2], id, word, ""); status == 200 {
 				won.Add(1)
 			} else if status != 409 {
 				t.Errorf("%d %+v", status, p)
@@ -350,28 +312,28 @@ func together(n int, f func(i int)) {
 // Many are decided at once, each on its own: what cannot be is said of that one.
 func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 	t.Parallel()
-	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
-		var ran Counter
-		h := start(Tool("send", reeve.Keyed, ran.Handle))
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		var ran kit.Counter
+		h := start(kit.Tool("send", reeve.Keyed, ran.Handle))
 		a := proposer(h, "a", "send")
 		var ids []string
 		for i := range 6 {
-			ids = append(ids, h.Call(a.ID, "send", Object{"n": i}).ProposalID)
+			ids = append(ids, h.Call(a.ID, "send", kit.Object{"n": i}).ProposalID)
 		}
-		elsewhere := h.Call(a.ID, "send", Object{"n": 1, "m": 1}, "Idempotency-Key", "k")
-		other, _, _ := TryCall(h, a.ID, Call{"tool": "send", "args": Object{"n": 9}, "session": "other"})
-		set := "/api/change-sets/" + GetProposal(h, ids[0]).SetID
-		if n := len(changeSet(h, GetProposal(h, elsewhere.ProposalID).SetID).Items); n != 7 ||
-			GetProposal(h, other.ProposalID).SetID == GetProposal(h, ids[0]).SetID {
+		elsewhere := h.Call(a.ID, "send", kit.Object{"n": 1, "m": 1}, "Idempotency-Key", "k")
+		other, _, _ := kit.TryCall(h, a.ID, kit.Call{"tool": "send", "args": kit.Object{"n": 9}, "session": "other"})
+		set := "/api/change-sets/" + kit.GetProposal(h, ids[0]).SetID
+		if n := len(changeSet(h, kit.GetProposal(h, elsewhere.ProposalID).SetID).Items); n != 7 ||
+			kit.GetProposal(h, other.ProposalID).SetID == kit.GetProposal(h, ids[0]).SetID {
 			t.Errorf("%d items", n)
 		}
-		DecideProposal(h, ids[0], "reject", "")
+		kit.DecideProposal(h, ids[0], "reject", "")
 		decide := func(word string, body any) (out reeve.SetDecision) {
 			t.Helper()
 			h.Want(200, &out, "POST", set+"/"+word, body)
 			return out
 		}
-		got := decide("accept", Object{"items": []string{ids[0], ids[1], other.ProposalID, "prop_none", ids[2]},
+		got := decide("accept", kit.Object{"items": []string{ids[0], ids[1], other.ProposalID, "prop_none", ids[2]},
 			"comment": "fine"})
 		var codes []reeve.Code
 		for i, d := range got.Items {
@@ -384,28 +346,29 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 		if want := []reeve.Code{reeve.Conflict, "", reeve.NotFound, reeve.NotFound, ""}; !std.Equal(codes, want) {
 			t.Errorf("%v, want %v", codes, want)
 		}
-		if got := decide("accept", Object{"items": []string{}}); len(got.Items) != 0 { // none is not all
+		if got := decide("accept", kit.Object{"items": []string{}}); len(got.Items) != 0 { // none is not all
 			t.Errorf("%+v", got)
 		}
-		if got := decide("reject", Object{"items": ids[3:4]}); len(got.Items) != 1 ||
+		if got := decide("reject", kit.Object{"items": ids[3:4]}); len(got.Items) != 1 ||
 			got.Items[0].Proposal.State != reeve.ProposalRejected {
 			t.Errorf("%+v", got)
 		}
-		if got := decide("accept", Object{"comment": "the rest"}); len(got.Items) != 3 || got.Items[0].ID != ids[4] ||
+		if got := decide("accept", kit.Object{"comment": "the rest"}); len(got.Items) != 3 ||
+			got.Items[0].ID != ids[4] ||
 			got.Items[0].Proposal == nil {
 			t.Errorf("%+v", got)
 		}
-		if got := decide("accept", Object{}); len(got.Items) != 0 {
+		if got := decide("accept", kit.Object{}); len(got.Items) != 0 {
 			t.Errorf("%+v", got)
 		}
 		h.Settle(t.Context())
-		s := changeSet(h, GetProposal(h, ids[0]).SetID)
+		s := changeSet(h, kit.GetProposal(h, ids[0]).SetID)
 		if s.Counts[reeve.ProposalApplied] != 5 || s.Counts[reeve.ProposalRejected] != 2 || len(s.Counts) != 2 ||
 			ran.Count() != 5 {
 			t.Errorf("%d ran, %+v", ran.Count(), s.Counts)
 		}
-		h.Want(404, nil, "POST", "/api/change-sets/cs_none/accept", Object{})
-		h.Want(404, nil, "POST", "/api/proposals/prop_none/accept", Object{})
+		h.Want(404, nil, "POST", "/api/change-sets/cs_none/accept", kit.Object{})
+		h.Want(404, nil, "POST", "/api/proposals/prop_none/accept", kit.Object{})
 
 		// Lists: filtered, in pages, newest first.
 		var seen []string
@@ -424,7 +387,7 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 		}
 		var sets api.ChangeSetList
 		h.Want(200, &sets, "GET", "/api/change-sets?limit=1", nil)
-		if len(sets.ChangeSets) != 1 || sets.ChangeSets[0].ID != GetProposal(h, other.ProposalID).
+		if len(sets.ChangeSets) != 1 || sets.ChangeSets[0].ID != kit.GetProposal(h, other.ProposalID).
 			SetID || sets.Next == "" {
 			t.Fatalf("%+v", sets)
 		}
@@ -443,24 +406,25 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 // whose callers do not wait is proposed like any other.
 func TestL27_ASetIsOneRuns(t *testing.T) {
 	t.Parallel()
-	var ran Counter
-	slow := Tool("slow", reeve.Keyed, ran.Handle)
+	var ran kit.Counter
+	slow := kit.Tool("slow", reeve.Keyed, ran.Handle)
 	slow.Async = true
 	h := reevetest.Start(t, slow)
 	a := proposer(h, "a", "slow")
 	ids := map[string]bool{}
 	for _, run := range []string{"r1", "r2", ""} {
-		res, _, status := TryCall(h, a.ID, Call{"tool": "slow", "args": Object{"of": run}, "run": run,
+		res, _, status := kit.TryCall(h, a.ID, kit.Call{"tool": "slow", "args": kit.Object{"of": run}, "run": run,
 			"session": "chat"})
-		p := GetProposal(h, res.ProposalID)
+		p := kit.GetProposal(h, res.ProposalID)
 		if ids[p.SetID] = true; status != http.StatusAccepted || p.RunID != run || p.Ordinal != 1 {
 			t.Fatalf("%d %+v", status, p)
 		}
-		DecideProposal(h, p.ID, "accept", "")
+		kit.DecideProposal(h, p.ID, "accept", "")
 	}
 	h.Settle(t.Context())
-	if n := len(PairCalls(h, ListThread(h, a.ID, "session=chat"))); len(ids) != 3 || ran.Count() != 3 || n != 6 ||
-		len(ListProposals(h, "state=applied")) != 3 {
+	if n := len(kit.PairCalls(h, kit.ListThread(h, a.ID, "session=chat"))); len(ids) != 3 || ran.Count() != 3 ||
+		n != 6 ||
+		len(kit.ListProposals(h, "state=applied")) != 3 {
 		t.Errorf("%d sets, %d ran, %d calls in the thread", len(ids), ran.Count(), n)
 	}
 }
@@ -468,23 +432,23 @@ func TestL27_ASetIsOneRuns(t *testing.T) {
 // What an agent proposed that is gone by now nobody is asked about: accepted, it could not be applied.
 func TestL27_WhatAnAgentProposedThatIsGone(t *testing.T) {
 	t.Parallel()
-	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
-		var ran Counter
-		h := start(Tool("send", reeve.Keyed, ran.Handle))
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		var ran kit.Counter
+		h := start(kit.Tool("send", reeve.Keyed, ran.Handle))
 		gone, stays := proposer(h, "a", "send"), proposer(h, "b", "send")
 		for i := range 150 {
-			h.Call(gone.ID, "send", Object{"n": i})
+			h.Call(gone.ID, "send", kit.Object{"n": i})
 		}
-		other := h.Call(stays.ID, "send", Object{"n": 1}).ProposalID
-		first := ListProposals(h, "state=pending&agent="+gone.ID)[0].ID
-		UpdateAgent(h, gone, Object{"lifecycle": "destroyed"})
-		if list := GetInbox(h).Proposals; len(list) != 1 || list[0].ID != other {
+		other := h.Call(stays.ID, "send", kit.Object{"n": 1}).ProposalID
+		first := kit.ListProposals(h, "state=pending&agent="+gone.ID)[0].ID
+		kit.UpdateAgent(h, gone, kit.Object{"lifecycle": "destroyed"})
+		if list := kit.GetInbox(h).Proposals; len(list) != 1 || list[0].ID != other {
 			t.Errorf("%d in the inbox", len(list))
 		}
-		if p := GetProposal(h, first); p.State != reeve.ProposalStale || p.Comment != "the agent was destroyed" {
+		if p := kit.GetProposal(h, first); p.State != reeve.ProposalStale || p.Comment != "the agent was destroyed" {
 			t.Errorf("%+v", p)
 		}
-		if _, problem, status := DecideProposal(h, first, "accept", ""); status != http.StatusConflict ||
+		if _, problem, status := kit.DecideProposal(h, first, "accept", ""); status != http.StatusConflict ||
 			problem.Code != reeve.Stale {
 			t.Errorf("%d %+v", status, problem)
 		}

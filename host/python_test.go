@@ -11,6 +11,7 @@ import (
 	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // pythonResult is what execute_python gives.
@@ -42,7 +43,7 @@ func python(h *reevetest.Host, agent, code string) (r pythonResult) {
 func TestI11_PythonThroughTheGate(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20,
-		Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 64, Cache: PythonCache}})
+		Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 64, Cache: kit.PythonCache}})
 	var tool reeve.Tool
 	h.Want(200, &tool, "GET", "/api/tools/execute_python", nil)
 	if tool.Broken != "" || tool.Effect != reeve.Read || tool.Tier != reeve.ReadOnly || tool.Category != "code" ||
@@ -80,7 +81,7 @@ func TestI11_PythonThroughTheGate(t *testing.T) {
 		{map[string]any{"code": "1", "timeout": 3}, reeve.Validation},
 		{map[string]any{"code": strings.Repeat("#", 1<<20+1)}, reeve.Validation},
 	} {
-		if _, p, _ := TryCall(h, "calc", Call{"tool": "execute_python", "args": c.args}); p.Code != c.code {
+		if _, p, _ := kit.TryCall(h, "calc", kit.Call{"tool": "execute_python", "args": c.args}); p.Code != c.code {
 			t.Errorf("%.40v: %+v", c.args, p)
 		}
 	}
@@ -95,8 +96,8 @@ func TestI11_PythonThroughTheGate(t *testing.T) {
 		t.Errorf("NUL printed: %+v", r)
 	}
 	h.Agent("other", "read_file")
-	if _, p, _ := TryCall(h, "other",
-		Call{"tool": "execute_python", "args": map[string]any{"code": "1"}}); p.Code != reeve.NotFound {
+	if _, p, _ := kit.TryCall(h, "other",
+		kit.Call{"tool": "execute_python", "args": map[string]any{"code": "1"}}); p.Code != reeve.NotFound {
 		t.Errorf("not attached: %+v", p)
 	}
 }
@@ -105,7 +106,7 @@ func TestI11_PythonThroughTheGate(t *testing.T) {
 // machine gets three tries. The server goes on, and so does the agent.
 func TestI11_AnEndlessLoopIsEndedInTime(t *testing.T) {
 	t.Parallel()
-	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Python: host.PythonConfig{Cache: PythonCache}})
+	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Python: host.PythonConfig{Cache: kit.PythonCache}})
 	h.Agent("calc", "execute_python")
 	python(h, "calc", "1") // the interpreter's first start is not the run's time
 	const limit = 5500 * time.Millisecond
@@ -132,7 +133,7 @@ func TestI11_OperatorsSwitchItOff(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Python: host.PythonConfig{Disabled: true}})
 	h.Agent("calc", "execute_python")
-	_, p, _ := TryCall(h, "calc", Call{"tool": "execute_python", "args": map[string]any{"code": "1"}})
+	_, p, _ := kit.TryCall(h, "calc", kit.Call{"tool": "execute_python", "args": map[string]any{"code": "1"}})
 	if p.Code != reeve.Unsupported || !strings.Contains(p.Detail, "disabled in the server's configuration") {
 		t.Errorf("%+v", p)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"reeve"
 	"reeve/model"
+	"reeve/test/kit"
 )
 
 var update = flag.Bool("update", false, "write the requests that were sent into the recordings")
@@ -23,17 +24,17 @@ func TestK27_RecordedTraffic(t *testing.T) {
 	}
 	provider := httptest.NewServer(replay)
 	t.Cleanup(provider.Close)
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.Models.Default, cfg.Models.Anthropic = "anthropic/claude-sonnet-4-5",
 		model.Endpoint{URL: provider.URL, Key: "not-a-real-key-0123"}
 	a, d := planning(t, cfg)
 	k := a.Plan("answer my letters")
-	Equal(t, JoinValues(k.State, k.Result, k.Message),
+	kit.Equal(t, kit.JoinValues(k.State, k.Result, k.Message),
 		"done 1.0 Every letter gets one answer. Activate it when that is what you want.", "the script job")
 	var v reeve.ScriptVersion
 	a.Want(200, &v, "GET", a.Path("/versions/1.0"), nil)
-	Equal(t, v.Source, goodScript, "what was written")
-	Equal(t, JoinValues(a.Get().Status, d), "draft map[]", "nothing is active, and nothing was done")
+	kit.Equal(t, v.Source, goodScript, "what was written")
+	kit.Equal(t, kit.JoinValues(a.Get().Status, d), "draft map[]", "nothing is active, and nothing was done")
 	if *update {
 		if err := os.WriteFile(file, model.FormatExchanges(replay.Received()), 0o644); err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"reeve"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // madeKey returns a key of a known format: a prefix and a body of n characters. Keys are made at run time so that no
@@ -55,16 +56,16 @@ func TestG21_DataPassesAScriptAnHTTPToolAndAFileReadUnchanged(t *testing.T) {
 		_, _ = w.Write(b)                                                        // a client that is gone needs none
 	}))
 	t.Cleanup(far.Close)
-	h := reevetest.StartWith(t, FastConfig(t))
-	h.Want(204, nil, "PUT", "/api/secrets/S", Object{"value": stored})
-	h.Want(201, nil, "POST", "/api/tools", Call{"id": "page_list", "kind": "http", "description": "Lists.",
+	h := reevetest.StartWith(t, kit.FastConfig(t))
+	h.Want(204, nil, "PUT", "/api/secrets/S", kit.Object{"value": stored})
+	h.Want(201, nil, "POST", "/api/tools", kit.Call{"id": "page_list", "kind": "http", "description": "Lists.",
 		"effect": "read",
-		"tier":   "read_only", "category": "page", "parameters": Call{"type": "object",
-			"properties": Call{"page": Call{"type": "string"}}, "additionalProperties": false},
-		"spec": Call{"method": "GET", "url": far.URL, "query": Call{"page": "page"}}})
+		"tier":   "read_only", "category": "page", "parameters": kit.Call{"type": "object",
+			"properties": kit.Call{"page": kit.Call{"type": "string"}}, "additionalProperties": false},
+		"spec": kit.Call{"method": "GET", "url": far.URL, "query": kit.Call{"page": "page"}}})
 	h.Agent("clerk", "page_list", "file_write", "file_read")
 
-	res := h.Call("clerk", "page_list", Object{"page": "first"})
+	res := h.Call("clerk", "page_list", kit.Object{"page": "first"})
 	var got struct {
 		Data   map[string]string
 		Secret string
@@ -76,9 +77,10 @@ func TestG21_DataPassesAScriptAnHTTPToolAndAFileReadUnchanged(t *testing.T) {
 		if got.Data[name] != text {
 			t.Errorf("%s came back as %q", name, got.Data[name])
 		}
-		h.Call("clerk", "file_write", Object{"path": "/shared/data", "overwrite": true, "content": text + " " + stored})
+		h.Call("clerk", "file_write", kit.Object{"path": "/shared/data", "overwrite": true, "content": text + " " +
+			stored})
 		var read struct{ Text string }
-		res := h.Call("clerk", "file_read", Object{"path": "/shared/data"})
+		res := h.Call("clerk", "file_read", kit.Object{"path": "/shared/data"})
 		if err := json.Unmarshal([]byte(res.Content), &read); err != nil || read.Text != text+" [REDACTED]" {
 			t.Errorf("%s was read as %q, %v", name, read.Text, err)
 		}
@@ -87,8 +89,8 @@ func TestG21_DataPassesAScriptAnHTTPToolAndAFileReadUnchanged(t *testing.T) {
 		t.Errorf("a stored secret passes: %s", res.Content)
 	}
 
-	a := &Automation{Host: h, T: t, Name: "pager"}
-	h.Want(201, nil, "POST", "/api/automations", Call{"name": a.Name, "tools": []string{"page_list"}, "source": `
+	a := &kit.Automation{Host: h, T: t, Name: "pager"}
+	h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "tools": []string{"page_list"}, "source": `
 		const first = await Page.list({ page: 'one' });
 		for (const name of Object.keys(first.data).sort()) await Page.list({ page: first.data[name] });`})
 	mu.Lock()
@@ -113,24 +115,24 @@ func TestG21_NamedValuesAreMaskedInShellOutputOnly(t *testing.T) {
 	t.Parallel()
 	key := madeKey("sk_"+"live_", 30)
 	for _, show := range []bool{false, true} {
-		h := reevetest.StartWith(t, FastConfig(t))
-		h.Want(204, nil, "PUT", "/api/secrets/S", Object{"value": "plain stored phrase 7"})
+		h := reevetest.StartWith(t, kit.FastConfig(t))
+		h.Want(204, nil, "PUT", "/api/secrets/S", kit.Object{"value": "plain stored phrase 7"})
 		a := h.Agent("ops", "file_write", "file_read")
 		h.Want(200, nil, "PATCH", "/api/agents/"+a.ID,
-			Object{"kind": "engineer", "policy": Object{"tools": Object{"shell_exec": "allow"}}})
-		config := Object{}
+			kit.Object{"kind": "engineer", "policy": kit.Object{"tools": kit.Object{"shell_exec": "allow"}}})
+		config := kit.Object{}
 		if show {
 			config["show_named_values"] = true
 		}
-		h.Want(201, nil, "POST", "/api/agents/"+a.ID+"/tools", Object{"tool_id": "shell_exec", "config": config})
-		if reason := ShellUnavailable(h); reason != "" {
+		h.Want(201, nil, "POST", "/api/agents/"+a.ID+"/tools", kit.Object{"tool_id": "shell_exec", "config": config})
+		if reason := kit.ShellUnavailable(h); reason != "" {
 			t.Log("no confinement here: ", reason)
 			return
 		}
 		text := "password=correcthorse99 key=" + key + " plain stored phrase 7 token " + innocent["page token"] + "\n"
-		h.Call("ops", "file_write", Object{"path": "/shared/env", "content": text})
+		h.Call("ops", "file_write", kit.Object{"path": "/shared/env", "content": text})
 		var ran struct{ Stdout, Stderr string }
-		res := h.Call("ops", "shell_exec", Object{"command": "cat env; cat env >&2"})
+		res := h.Call("ops", "shell_exec", kit.Object{"command": "cat env; cat env >&2"})
 		if err := json.Unmarshal([]byte(res.Content), &ran); err != nil {
 			t.Fatalf("%v: %+v", err, res)
 		}
@@ -141,7 +143,7 @@ func TestG21_NamedValuesAreMaskedInShellOutputOnly(t *testing.T) {
 		if ran.Stdout != want || ran.Stderr != want {
 			t.Errorf("shown: %v, printed %q and %q", show, ran.Stdout, ran.Stderr)
 		}
-		res = h.Call("ops", "file_read", Object{"path": "/shared/env"})
+		res = h.Call("ops", "file_read", kit.Object{"path": "/shared/env"})
 		if !strings.Contains(res.Content, "password=correcthorse99 ") {
 			t.Errorf("a file read masks by name: %s", res.Content)
 		}
@@ -155,29 +157,29 @@ func TestG21_TheMarkIsNotWrittenBack(t *testing.T) {
 	var sent atomic.Int32
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { sent.Add(1) }))
 	t.Cleanup(far.Close)
-	h := reevetest.StartWith(t, FastConfig(t))
-	DefineHTTPTool(h, "send", reeve.Unsafe, map[string]any{"method": "POST", "url": far.URL}, nil)
-	DefineHTTPTool(h, "look", reeve.Read, map[string]any{"method": "POST", "read": true, "url": far.URL},
+	h := reevetest.StartWith(t, kit.FastConfig(t))
+	kit.DefineHTTPTool(h, "send", reeve.Unsafe, map[string]any{"method": "POST", "url": far.URL}, nil)
+	kit.DefineHTTPTool(h, "look", reeve.Read, map[string]any{"method": "POST", "read": true, "url": far.URL},
 		map[string]any{"tier": "read_only"})
-	h.Want(204, nil, "PUT", "/api/secrets/S", Object{"value": stored})
+	h.Want(204, nil, "PUT", "/api/secrets/S", kit.Object{"value": stored})
 	h.Agent("clerk", "send", "look", "file_write", "file_edit", "file_read", "file_search")
 	file := filepath.Join(h.Dir(), "workspaces", "default", "shared", "env")
-	h.Call("clerk", "file_write", Object{"path": "/shared/env", "content": "KEY=" + stored + "\nPORT=80\n"})
+	h.Call("clerk", "file_write", kit.Object{"path": "/shared/env", "content": "KEY=" + stored + "\nPORT=80\n"})
 	var read struct{ Text string }
-	res := h.Call("clerk", "file_read", Object{"path": "/shared/env"})
+	res := h.Call("clerk", "file_read", kit.Object{"path": "/shared/env"})
 	if err := json.Unmarshal([]byte(res.Content), &read); err != nil {
 		t.Fatal(err)
 	}
 	changed := strings.Replace(read.Text, "80", "81", 1)
-	write := Object{"path": "/shared/env", "overwrite": true, "content": changed}
-	for name, c := range map[string]Call{
+	write := kit.Object{"path": "/shared/env", "overwrite": true, "content": changed}
+	for name, c := range map[string]kit.Call{
 		"write":   {"tool": "file_write", "args": write},
 		"preview": {"tool": "file_write", "args": write, "preview_only": true},
-		"edit":    {"tool": "file_edit", "args": Object{"path": "/shared/env", "old": "PORT=80", "new": read.Text}},
-		"nested":  {"tool": "send", "args": Object{"list": []any{Object{"text": read.Text}}}},
-		"name":    {"tool": "send", "args": Object{read.Text: 1}},
+		"edit":    {"tool": "file_edit", "args": kit.Object{"path": "/shared/env", "old": "PORT=80", "new": read.Text}},
+		"nested":  {"tool": "send", "args": kit.Object{"list": []any{kit.Object{"text": read.Text}}}},
+		"name":    {"tool": "send", "args": kit.Object{read.Text: 1}},
 	} {
-		res, p, status := TryCall(h, "clerk", c)
+		res, p, status := kit.TryCall(h, "clerk", c)
 		said := res.Message + p.Detail
 		if res.Code != reeve.Validation && p.Code != reeve.Validation ||
 			!strings.Contains(said, "stands for a redacted secret") || !strings.Contains(res.Hint+p.Hint, "anchor") {
@@ -188,13 +190,13 @@ func TestG21_TheMarkIsNotWrittenBack(t *testing.T) {
 		t.Errorf("the file is %q, %v; %d requests were sent", b, err, sent.Load())
 	}
 	// An edit around the masked text, and calls that change nothing, are let through.
-	for _, c := range []Call{
-		{"tool": "file_edit", "args": Object{"path": "/shared/env", "old": "PORT=80", "new": "PORT=81"}},
-		{"tool": "file_search", "args": Object{"query": reeve.Redacted, "path": "/shared/env"}},
-		{"tool": "look", "args": Object{"q": reeve.Redacted}},
-		{"tool": "file_write", "args": Object{"path": "/shared/other", "content": "the word [redacted]"}},
+	for _, c := range []kit.Call{
+		{"tool": "file_edit", "args": kit.Object{"path": "/shared/env", "old": "PORT=80", "new": "PORT=81"}},
+		{"tool": "file_search", "args": kit.Object{"query": reeve.Redacted, "path": "/shared/env"}},
+		{"tool": "look", "args": kit.Object{"q": reeve.Redacted}},
+		{"tool": "file_write", "args": kit.Object{"path": "/shared/other", "content": "the word [redacted]"}},
 	} {
-		if res, p, status := TryCall(h, "clerk", c); status != 200 || res.IsError {
+		if res, p, status := kit.TryCall(h, "clerk", c); status != 200 || res.IsError {
 			t.Errorf("%v: %d %+v %+v", c, status, res, p)
 		}
 	}
@@ -213,10 +215,11 @@ func TestG21_ATokenLosesItsSignatureUnlessTheToolPassesIt(t *testing.T) {
 		_, _ = io.WriteString(w, link) // a client that is gone needs none
 	}))
 	t.Cleanup(far.Close)
-	h := reevetest.StartWith(t, FastConfig(t))
+	h := reevetest.StartWith(t, kit.FastConfig(t))
 	read := map[string]any{"tier": "read_only"}
-	DefineHTTPTool(h, "plain", reeve.Read, map[string]any{"method": "GET", "url": far.URL}, read)
-	DefineHTTPTool(h, "passing", reeve.Read, map[string]any{"method": "GET", "url": far.URL, "pass_tokens": true}, read)
+	kit.DefineHTTPTool(h, "plain", reeve.Read, map[string]any{"method": "GET", "url": far.URL}, read)
+	kit.DefineHTTPTool(h, "passing", reeve.Read, map[string]any{"method": "GET", "url": far.URL, "pass_tokens": true},
+		read)
 	h.Agent("clerk", "plain", "passing")
 	if got := h.Call("clerk", "plain", nil).Content; got != "https://example.com/confirm?t="+claims+reeve.Redacted {
 		t.Errorf("the signature passes: %s", got)
@@ -229,30 +232,30 @@ func TestG21_ATokenLosesItsSignatureUnlessTheToolPassesIt(t *testing.T) {
 // TestG21_AShortSecretIsRefused stores values that could not be redacted.
 func TestG21_AShortSecretIsRefused(t *testing.T) {
 	t.Parallel()
-	h := reevetest.StartWith(t, FastConfig(t))
+	h := reevetest.StartWith(t, kit.FastConfig(t))
 	for value, why := range map[string]string{"abcde": "too short", "abcde\n": "too short",
 		"key [REDACTED]": "replaces redacted secrets"} {
-		if r := h.Want(400, nil, "PUT", "/api/secrets/S", Object{"value": value}); !strings.Contains(string(r.Body),
+		if r := h.Want(400, nil, "PUT", "/api/secrets/S", kit.Object{"value": value}); !strings.Contains(string(r.Body),
 			why) {
 			t.Errorf("%q: %s", value, r.Body)
 		}
 	}
-	h.Want(204, nil, "PUT", "/api/secrets/S", Object{"value": "abcdef"})
+	h.Want(204, nil, "PUT", "/api/secrets/S", kit.Object{"value": "abcdef"})
 }
 
 // TestG21_TheLogMasksSecretsAndNamedValues logs through the server's own logger.
 func TestG21_TheLogMasksSecretsAndNamedValues(t *testing.T) {
 	t.Parallel()
-	var log LogBuffer
-	cfg := FastConfig(t)
+	var log kit.LogBuffer
+	cfg := kit.FastConfig(t)
 	cfg.Log, cfg.LogTo, cfg.MetricsToken = nil, &log, "metrics-token-of-this-server"
 	key := madeKey("sk_"+"live_", 30)
-	crash := ToolReturning("crash", func() (any, error) {
+	crash := kit.ToolReturning("crash", func() (any, error) {
 		panic("password=correcthorse99 " + key + " " + cfg.MetricsToken + " at line 7")
 	})
 	h := reevetest.StartWith(t, cfg, crash)
 	h.Agent("clerk", "crash")
-	TryCall(h, "clerk", Call{"tool": "crash"})
+	kit.TryCall(h, "clerk", kit.Call{"tool": "crash"})
 	text := log.String()
 	if !strings.Contains(text, "tool crashed") || !strings.Contains(text, "at line 7") {
 		t.Fatalf("the log says %s", text)

@@ -9,6 +9,7 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // atOnce makes requests at the same moment, at either server, and gives how each was answered.
@@ -37,15 +38,15 @@ const rounds = 25
 // TestG25_AStopIsNotWrittenAway: who changes one thing of an agent leaves what somebody else says of it at that moment.
 func TestG25_AStopIsNotWrittenAway(t *testing.T) {
 	t.Parallel()
-	servers := StartTwoServers(t)
+	servers := kit.StartTwoServers(t)
 	h := servers[0]
 	for i := range rounds {
 		a := h.Agent("a"+strconv.Itoa(i), "write_file")
 		at := "/api/agents/" + a.ID
-		got := atOnce(servers, asks("POST", "/api/stop", Object{"agent": a.ID}),
-			asks("PATCH", at, Object{"throttle_ms": 1000 + i}),
-			asks("PATCH", at, Object{"policy": Object{"tools": Object{"write_file": "deny"}}}),
-			asks("PATCH", at, Object{"config": Object{"instructions": "be brief"}}))
+		got := atOnce(servers, asks("POST", "/api/stop", kit.Object{"agent": a.ID}),
+			asks("PATCH", at, kit.Object{"throttle_ms": 1000 + i}),
+			asks("PATCH", at, kit.Object{"policy": kit.Object{"tools": kit.Object{"write_file": "deny"}}}),
+			asks("PATCH", at, kit.Object{"config": kit.Object{"instructions": "be brief"}}))
 		var is reeve.Agent
 		h.Want(http.StatusOK, &is, "GET", at, nil)
 		if is.StoppedAt == nil || is.ThrottleMS != int64(1000+i) || is.Policy.Tools["write_file"] != reeve.Deny ||
@@ -59,10 +60,10 @@ func TestG25_AStopIsNotWrittenAway(t *testing.T) {
 // gone or was changed before.
 func TestI10_DefinitionsTakeTurns(t *testing.T) {
 	t.Parallel()
-	servers := StartTwoServers(t)
-	define := func(id, url string) Object {
-		return Object{"id": id, "kind": "http", "description": "Does things.", "category": "http", "effect": "read",
-			"parameters": Object{"type": "object"}, "spec": Object{"method": "GET", "url": url}}
+	servers := kit.StartTwoServers(t)
+	define := func(id, url string) kit.Object {
+		return kit.Object{"id": id, "kind": "http", "description": "Does things.", "category": "http", "effect": "read",
+			"parameters": kit.Object{"type": "object"}, "spec": kit.Object{"method": "GET", "url": url}}
 	}
 	for i := range rounds {
 		id := "t" + strconv.Itoa(i)
@@ -99,13 +100,13 @@ func TestI10_DefinitionsTakeTurns(t *testing.T) {
 // TestW01_ATitleAndAState: changing the one leaves the other.
 func TestW01_ATitleAndAState(t *testing.T) {
 	t.Parallel()
-	servers := StartTwoServers(t)
+	servers := kit.StartTwoServers(t)
 	servers[0].Agent("a")
 	for i := range rounds {
 		c := servers[0].Talk("a")
 		at := "/api/conversations/" + c.ID
-		got := atOnce(servers, asks("PATCH", at, Object{"title": "Tuesday"}),
-			asks("PATCH", at, Object{"state": reeve.ConversationCompleted}))
+		got := atOnce(servers, asks("PATCH", at, kit.Object{"title": "Tuesday"}),
+			asks("PATCH", at, kit.Object{"state": reeve.ConversationCompleted}))
 		servers[0].Want(http.StatusOK, &c, "GET", at, nil)
 		if c.Title != "Tuesday" || c.State != reeve.ConversationCompleted {
 			t.Fatalf("round %d: answered %v, and it is %q and %s", i, got, c.Title, c.State)
@@ -116,12 +117,12 @@ func TestW01_ATitleAndAState(t *testing.T) {
 // TestK17_APauseIsNotWrittenAway: nor is a version that somebody saves at that moment.
 func TestK17_APauseIsNotWrittenAway(t *testing.T) {
 	t.Parallel()
-	servers := StartTwoServers(t)
+	servers := kit.StartTwoServers(t)
 	for i := range rounds {
 		at := "/api/automations/m" + strconv.Itoa(i)
-		servers[0].Want(http.StatusCreated, nil, "POST", "/api/automations", Object{"name": "m" + strconv.Itoa(i),
+		servers[0].Want(http.StatusCreated, nil, "POST", "/api/automations", kit.Object{"name": "m" + strconv.Itoa(i),
 			"source": "1"})
-		got := atOnce(servers, asks("POST", at+"/pause", nil), asks("POST", at+"/versions", Object{"source": "2"}))
+		got := atOnce(servers, asks("POST", at+"/pause", nil), asks("POST", at+"/versions", kit.Object{"source": "2"}))
 		var is reeve.Automation
 		servers[0].Want(http.StatusOK, &is, "GET", at, nil)
 		if is.PausedAt == nil || is.Version != "2.0" {

@@ -15,6 +15,7 @@ import (
 	"reeve/api"
 	"reeve/internal/store"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // A handler that misbehaves harms its own call and nobody else.
@@ -53,15 +54,15 @@ func TestG22_AHandlerHarmsNobodyElse(t *testing.T) {
 	var names []string
 	for name, f := range bad {
 		for _, e := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Unsafe} {
-			x := Tool(name+"_"+string(e), e, f)
+			x := kit.Tool(name+"_"+string(e), e, f)
 			x.TimeoutMS = 50
 			list, names = append(list, x), append(names, x.ID)
 		}
 	}
-	h := reevetest.Start(t, append(list, Tool("good", reeve.Local, put(nil)))...)
+	h := reevetest.Start(t, append(list, kit.Tool("good", reeve.Local, put(nil)))...)
 	a := h.Agent("a", append(names, "good")...)
 	for _, name := range names {
-		res, p, status := TryCall(h, a.ID, Call{"tool": name})
+		res, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": name})
 		if status != http.StatusOK && status != http.StatusAccepted {
 			t.Errorf("%s: %d %+v", name, status, p)
 		}
@@ -69,7 +70,8 @@ func TestG22_AHandlerHarmsNobodyElse(t *testing.T) {
 			strings.HasPrefix(name, "hangs")) && !res.IsError {
 			t.Errorf("%s: %+v", name, res)
 		}
-		if strings.Contains(string(MustJSON(res)), "boom") || strings.Contains(string(MustJSON(res)), "goroutine ") {
+		if strings.Contains(string(kit.MustJSON(res)), "boom") || strings.Contains(string(kit.MustJSON(res)),
+			"goroutine ") {
 			t.Errorf("%s tells its insides: %+v", name, res)
 		}
 		if res := h.Call(a.ID, "good", nil); res.State != reeve.Committed {
@@ -77,14 +79,6 @@ func TestG22_AHandlerHarmsNobodyElse(t *testing.T) {
 		}
 	}
 	h.Want(http.StatusOK, nil, "GET", "/healthz", nil)
-}
-
-func MustJSON(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
 }
 
 type marshalPanic struct{}
@@ -104,7 +98,7 @@ func (m marshalHang) MarshalJSON() ([]byte, error) { <-m.c; return []byte("1"), 
 func TestG22_WhatComesTooLateHasNoEffect(t *testing.T) {
 	t.Parallel()
 	late, done := make(chan struct{}), make(chan error, 1)
-	x := Tool("late", reeve.Local, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
+	x := kit.Tool("late", reeve.Local, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 		tx, err := store.TxFrom(ctx)
 		if err != nil {
 			return nil, err
@@ -120,7 +114,7 @@ func TestG22_WhatComesTooLateHasNoEffect(t *testing.T) {
 	x.TimeoutMS = 30
 	h := reevetest.Start(t, x)
 	a := h.Agent("a", "late", "read_file")
-	SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"calls": 100}})
+	kit.SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"calls": 100}})
 	res := h.Call(a.ID, "late", nil)
 	close(late)
 	if err := <-done; reeve.CodeOf(err) != reeve.Canceled {
@@ -132,16 +126,16 @@ func TestG22_WhatComesTooLateHasNoEffect(t *testing.T) {
 	if there(h, a.ID) {
 		t.Error("a late write is there")
 	}
-	if op := GetOperation(h, res.OperationID); op.State != reeve.Failed || op.Undo != nil {
+	if op := kit.GetOperation(h, res.OperationID); op.State != reeve.Failed || op.Undo != nil {
 		t.Errorf("%+v", op)
 	}
-	if b := GetBudget(h, "workspace"); b.Used.Tokens != 0 {
+	if b := kit.GetBudget(h, "workspace"); b.Used.Tokens != 0 {
 		t.Errorf("%+v", b)
 	}
 }
 
 // batch makes calls as one model response does.
-func batch(h *reevetest.Host, agent string, calls ...Call) []reeve.Result {
+func batch(h *reevetest.Host, agent string, calls ...kit.Call) []reeve.Result {
 	h.T.Helper()
 	var out api.BatchAnswer
 	h.Want(http.StatusOK, &out, "POST", "/api/agents/"+agent+"/calls/batch", map[string]any{"calls": calls})
@@ -165,7 +159,7 @@ func TestG23_ReadsRunTogetherAndOthersAlone(t *testing.T) {
 		mu.Unlock()
 		return func() { running.Add(-1) }
 	}
-	read := Tool("read", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+	read := kit.Tool("read", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		defer enter("read")()
 		if came.Add(1) == n {
 			close(open)
@@ -174,7 +168,7 @@ func TestG23_ReadsRunTogetherAndOthersAlone(t *testing.T) {
 		return string(inv.Args), nil
 	})
 	write := func(id string, e reeve.Effect) reeve.Tool {
-		return Tool(id, e, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+		return kit.Tool(id, e, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 			defer enter(id)()
 			if running.Load() != 1 {
 				return nil, fmt.Errorf("%d run beside it", running.Load())
@@ -185,9 +179,9 @@ func TestG23_ReadsRunTogetherAndOthersAlone(t *testing.T) {
 	h := reevetest.Start(t, read, write("keyed", reeve.Keyed), write("local", reeve.Local),
 		write("unsafe", reeve.Unsafe))
 	a := h.Agent("a", "read", "keyed", "local", "unsafe")
-	var calls []Call
+	var calls []kit.Call
 	for i, id := range []string{"keyed", "read", "read", "read", "read", "local", "unsafe", "keyed"} {
-		calls = append(calls, Call{"tool": id, "args": map[string]any{"i": i}})
+		calls = append(calls, kit.Call{"tool": id, "args": map[string]any{"i": i}})
 	}
 	for i, res := range batch(h, a.ID, calls...) {
 		if res.IsError || res.Content != fmt.Sprintf(`{"i":%d}`, i) {
@@ -198,8 +192,8 @@ func TestG23_ReadsRunTogetherAndOthersAlone(t *testing.T) {
 		t.Errorf("the order was %s, at most %d at once", got, most.Load())
 	}
 	var results []string
-	list := ListThread(h, a.ID, "")
-	PairCalls(h, list)
+	list := kit.ListThread(h, a.ID, "")
+	kit.PairCalls(h, list)
 	for _, m := range list {
 		if m.Kind == reeve.ToolResult {
 			results = append(results, m.Content)
@@ -215,7 +209,7 @@ func TestG23_RecordedInCallOrderWhateverEndsFirst(t *testing.T) {
 	t.Parallel()
 	turn := []chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})}
 	close(turn[3])
-	read := Tool("read", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+	read := kit.Tool("read", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		var in struct {
 			I int `json:"i"`
 		}
@@ -236,12 +230,12 @@ func TestG23_RecordedInCallOrderWhateverEndsFirst(t *testing.T) {
 	})
 	h := reevetest.Start(t, read)
 	a := h.Agent("a", "read")
-	got := batch(h, a.ID, Call{"tool": "read", "args": map[string]any{"i": 0}},
-		Call{"tool": "read", "args": map[string]any{"i": 1}},
-		Call{"tool": "read", "args": 7}, Call{"tool": "read", "args": map[string]any{"i": 3}},
-		Call{"tool": "read", "args": map[string]any{"i": 2}}, Call{"tool": "nope"})
+	got := batch(h, a.ID, kit.Call{"tool": "read", "args": map[string]any{"i": 0}},
+		kit.Call{"tool": "read", "args": map[string]any{"i": 1}},
+		kit.Call{"tool": "read", "args": 7}, kit.Call{"tool": "read", "args": map[string]any{"i": 3}},
+		kit.Call{"tool": "read", "args": map[string]any{"i": 2}}, kit.Call{"tool": "nope"})
 	ids := []string{}
-	for _, m := range ListThread(h, a.ID, "") {
+	for _, m := range kit.ListThread(h, a.ID, "") {
 		if m.Kind == reeve.Action {
 			ids = append(ids, m.ID)
 		}
@@ -251,19 +245,19 @@ func TestG23_RecordedInCallOrderWhateverEndsFirst(t *testing.T) {
 			t.Errorf("call %d is %s, recorded as %v", i, res.CallID, ids)
 		}
 	}
-	PairCalls(h, ListThread(h, a.ID, ""))
+	kit.PairCalls(h, kit.ListThread(h, a.ID, ""))
 }
 
 // A batch is judged call by call: a refusal or an approval in the middle stops none of the others.
 func TestG23_ARefusalInABatchStopsNobodyElse(t *testing.T) {
 	t.Parallel()
-	var ran Counter
-	x := Tool("priv", reeve.Unsafe, ran.Handle)
+	var ran kit.Counter
+	x := kit.Tool("priv", reeve.Unsafe, ran.Handle)
 	x.Tier = reeve.Privileged
-	h := reevetest.Start(t, Tool("read", reeve.Read, ran.Handle), Tool("local", reeve.Local, ran.Handle), x)
+	h := reevetest.Start(t, kit.Tool("read", reeve.Read, ran.Handle), kit.Tool("local", reeve.Local, ran.Handle), x)
 	a := h.Agent("a", "read", "local", "priv")
-	got := batch(h, a.ID, Call{"tool": "read"}, Call{"tool": "nope"}, Call{"tool": "read"},
-		Call{"tool": "read", "args": "x"}, Call{"tool": "priv"}, Call{"tool": "local"})
+	got := batch(h, a.ID, kit.Call{"tool": "read"}, kit.Call{"tool": "nope"}, kit.Call{"tool": "read"},
+		kit.Call{"tool": "read", "args": "x"}, kit.Call{"tool": "priv"}, kit.Call{"tool": "local"})
 	for i, code := range []reeve.Code{"", reeve.NotFound, "", reeve.Validation, reeve.ApprovalRequired, ""} {
 		if got[i].Code != code || got[i].CallID == "" {
 			t.Errorf("%d: %+v", i, got[i])
@@ -278,16 +272,16 @@ func TestG23_ARefusalInABatchStopsNobodyElse(t *testing.T) {
 // starts nothing again.
 func TestG23_AsynchronousReadsOfABatch(t *testing.T) {
 	t.Parallel()
-	var begun Counter
-	look := AsyncTool("look", reeve.Read, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
+	var begun kit.Counter
+	look := kit.AsyncTool("look", reeve.Read, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 		begun.N.Add(1)
-		return AnswerLater(ctx, inv)
+		return kit.AnswerLater(ctx, inv)
 	})
-	h := reevetest.StartWith(t, FastConfig(t), look)
+	h := reevetest.StartWith(t, kit.FastConfig(t), look)
 	a := h.Agent("a", "look")
 	ask := func() []reeve.Result {
-		return batch(h, a.ID, Call{"tool": "look", "args": Object{"i": 0}, "idempotency_key": "first"},
-			Call{"tool": "look", "args": Object{"i": 1}, "idempotency_key": "second"})
+		return batch(h, a.ID, kit.Call{"tool": "look", "args": kit.Object{"i": 0}, "idempotency_key": "first"},
+			kit.Call{"tool": "look", "args": kit.Object{"i": 1}, "idempotency_key": "second"})
 	}
 	first := ask()
 	h.Settle(t.Context())
@@ -297,7 +291,7 @@ func TestG23_AsynchronousReadsOfABatch(t *testing.T) {
 			t.Errorf("%+v, and again %+v", res, again[i])
 		}
 		h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/result",
-			Object{"content": "it is there"})
+			kit.Object{"content": "it is there"})
 	}
 	h.Settle(t.Context())
 	if begun.Count() != len(first) {
@@ -322,21 +316,21 @@ func resume(h *reevetest.Host, agent string) {
 
 func TestG25_TheKillSwitchStopsOneOrAll(t *testing.T) {
 	t.Parallel()
-	var ran Counter
+	var ran kit.Counter
 	var g guarded
-	cfg := FastConfig(t)
-	tools := []reeve.Tool{Tool("read", reeve.Read, ran.Handle), Tool("local", reeve.Local, ran.Handle),
-		Tool("keyed", reeve.Keyed, ran.Handle), Tool("unsafe", reeve.Unsafe, ran.Handle), g.tool()}
+	cfg := kit.FastConfig(t)
+	tools := []reeve.Tool{kit.Tool("read", reeve.Read, ran.Handle), kit.Tool("local", reeve.Local, ran.Handle),
+		kit.Tool("keyed", reeve.Keyed, ran.Handle), kit.Tool("unsafe", reeve.Unsafe, ran.Handle), g.tool()}
 	h := reevetest.StartWith(t, cfg, tools...)
 	a, b := h.Agent("a", "read", "local", "keyed", "unsafe", "guarded"), h.Agent("b", "local", "guarded")
 	for _, whom := range []string{"a", ""} {
 		approved := h.Call(a.ID, "guarded", map[string]any{"n": 1})
 		parked := h.Call(a.ID, "guarded", map[string]any{"n": 2})
-		Decide(h, approved.ApprovalID, "approve")
+		kit.Decide(h, approved.ApprovalID, "approve")
 		stop(h, whom)
 		ran.N.Store(0)
 		for _, id := range []string{"local", "keyed", "unsafe", "guarded"} {
-			_, p, status := TryCall(h, a.ID, Call{"tool": id})
+			_, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": id})
 			if status != http.StatusLocked || p.Code != reeve.Stopped {
 				t.Errorf("%s: %d %+v", id, status, p)
 			}
@@ -347,17 +341,17 @@ func TestG25_TheKillSwitchStopsOneOrAll(t *testing.T) {
 		if res := h.Call(a.ID, "read", nil); res.IsError { // looking does no harm
 			t.Errorf("%+v", res)
 		}
-		if _, _, status := TryCall(h, b.ID, Call{"tool": "local"}); (status == http.StatusOK) != (whom == "a") {
+		if _, _, status := kit.TryCall(h, b.ID, kit.Call{"tool": "local"}); (status == http.StatusOK) != (whom == "a") {
 			t.Errorf("the other agent: %d with %q stopped", status, whom)
 		}
 		// What was approved stays put, also over a restart and when it is approved only now, and runs after.
-		Decide(h, parked.ApprovalID, "approve")
+		kit.Decide(h, parked.ApprovalID, "approve")
 		h.Settle(t.Context())
 		h.Stop()
 		h = reevetest.StartWith(t, cfg, tools...)
 		h.Settle(t.Context())
 		for _, res := range []reeve.Result{approved, parked} {
-			if op := GetOperation(h, res.OperationID); op.State != reeve.Prepared || g.ran.Count() != 0 {
+			if op := kit.GetOperation(h, res.OperationID); op.State != reeve.Prepared || g.ran.Count() != 0 {
 				t.Errorf("%+v after %d runs", op, g.ran.Count())
 			}
 		}
@@ -365,7 +359,7 @@ func TestG25_TheKillSwitchStopsOneOrAll(t *testing.T) {
 		finishOperation(h, approved.OperationID)
 		finishOperation(h, parked.OperationID)
 		for _, res := range []reeve.Result{approved, parked} {
-			if op := GetOperation(h, res.OperationID); op.State != reeve.Committed {
+			if op := kit.GetOperation(h, res.OperationID); op.State != reeve.Committed {
 				t.Errorf("%+v", op)
 			}
 		}
@@ -385,7 +379,11 @@ func TestG25_NothingStartsAfterTheSwitch(t *testing.T) {
 	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Local} {
 		t.Run(string(effect), func(t *testing.T) {
 			var off, late, ran atomic.Int64
-			x := Tool("x", effect, func(context.Context, *reeve.Invocation) (any, error) { ran.Add(1); return "", nil })
+			x := kit.Tool("x", effect, func(context.Context, *reeve.Invocation) (any, error) {
+				ran.Add(1)
+				return "",
+					nil
+			})
 			h := reevetest.Start(t, x)
 			a := h.Agent("a", "x")
 			var wg sync.WaitGroup
@@ -415,7 +413,7 @@ func TestG25_NothingStartsAfterTheSwitch(t *testing.T) {
 				t.Errorf("%d began after the switch", late.Load())
 			}
 			committed := 0
-			for _, op := range ListOperations(h) {
+			for _, op := range kit.ListOperations(h) {
 				if op.State == reeve.Committed {
 					committed++
 				}
@@ -423,7 +421,7 @@ func TestG25_NothingStartsAfterTheSwitch(t *testing.T) {
 			if effect == reeve.Keyed && int64(committed) != ran.Load() {
 				t.Errorf("%d ran, %d are recorded", ran.Load(), committed)
 			}
-			if n := len(PairCalls(h, ListThread(h, a.ID, ""))); n != 200 {
+			if n := len(kit.PairCalls(h, kit.ListThread(h, a.ID, ""))); n != 200 {
 				t.Errorf("%d actions", n)
 			}
 		})
@@ -433,9 +431,9 @@ func TestG25_NothingStartsAfterTheSwitch(t *testing.T) {
 // A call that is trying again when the switch is thrown sends no more.
 func TestG25_RetriesEndToo(t *testing.T) {
 	t.Parallel()
-	var n Counter
+	var n kit.Counter
 	first := make(chan struct{})
-	x := Tool("x", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+	x := kit.Tool("x", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 		if n.N.Add(1) == 1 {
 			close(first)
 		}
@@ -467,9 +465,9 @@ func TestG25_RetriesOnBehalfEndToo(t *testing.T) {
 			},
 		} {
 			t.Run(engine+", "+name, func(t *testing.T) {
-				var n Counter
+				var n kit.Counter
 				first, ended := make(chan string, 1), make(chan struct{})
-				act := Tool("act", reeve.Keyed, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+				act := kit.Tool("act", reeve.Keyed, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 					if n.N.Add(1) == 1 {
 						first <- inv.Run
 						<-ended
@@ -478,13 +476,13 @@ func TestG25_RetriesOnBehalfEndToo(t *testing.T) {
 					return "done", nil
 				})
 				act.Retry = reeve.Retry{Attempts: 3, DelayMS: 1}
-				h, _ := RunBossAndHelper(t, engine, "allow", act)
-				StartTurn(h, h.Talk("boss").ID, "go")
+				h, _ := kit.RunBossAndHelper(t, engine, "allow", act)
+				kit.StartTurn(h, h.Talk("boss").ID, "go")
 				end(h, <-first)
 				close(ended)
 				var op reeve.Operation
-				Eventually(t, "the attempt is recorded", func() bool {
-					for _, op = range ListOperations(h) {
+				kit.Eventually(t, "the attempt is recorded", func() bool {
+					for _, op = range kit.ListOperations(h) {
 						if op.Tool == "act" && op.State != reeve.Dispatched {
 							return true
 						}
@@ -502,7 +500,7 @@ func TestG25_RetriesOnBehalfEndToo(t *testing.T) {
 // While everything is stopped, nothing is sent again either; what nobody can tell is told to a person at once.
 func TestG25_OpenOutcomesWait(t *testing.T) {
 	t.Parallel()
-	w := NewWitness(t)
+	w := kit.NewWitness(t)
 	h, _, op := midway(t, w, reeve.Keyed, nil, nil)
 	stop(h, "")
 	for range 3 {
@@ -510,8 +508,8 @@ func TestG25_OpenOutcomesWait(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, requests := w.Count(); requests != 1 || GetOperation(h, op.ID).State != reeve.Dispatched {
-		t.Errorf("%d requests, %+v", requests, GetOperation(h, op.ID))
+	if _, requests := w.Count(); requests != 1 || kit.GetOperation(h, op.ID).State != reeve.Dispatched {
+		t.Errorf("%d requests, %+v", requests, kit.GetOperation(h, op.ID))
 	}
 	resume(h, "")
 	if got := finishOperation(h, op.ID); got.State != reeve.Committed {
@@ -558,17 +556,17 @@ func verdict(x reeve.Explanation, step string) reeve.Verdict {
 func TestG26_APastCallIsExplained(t *testing.T) {
 	t.Parallel()
 	var g guarded
-	var ran Counter
-	h := reevetest.StartWith(t, FastConfig(t), g.tool(), Tool("keyed", reeve.Keyed, ran.Handle),
-		Tool("long", reeve.Read, func(context.Context, *reeve.Invocation) (any,
+	var ran kit.Counter
+	h := reevetest.StartWith(t, kit.FastConfig(t), g.tool(), kit.Tool("keyed", reeve.Keyed, ran.Handle),
+		kit.Tool("long", reeve.Read, func(context.Context, *reeve.Invocation) (any,
 			error) {
 			return strings.Repeat("x", 20_000), nil
 		}),
-		Tool("fails", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+		kit.Tool("fails", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 			return nil,
 				fmt.Errorf("no luck")
 		}),
-		Tool("lost", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) { panic("boom") }))
+		kit.Tool("lost", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) { panic("boom") }))
 	a := h.Agent("a", "guarded", "keyed", "long", "fails", "lost")
 	ok := h.Call(a.ID, "keyed", nil)
 	for _, id := range []string{ok.CallID, ok.OperationID} { // by either id
@@ -585,7 +583,7 @@ func TestG26_APastCallIsExplained(t *testing.T) {
 	if x := explained(h, h.Call(a.ID, "fails", nil).CallID); x.Outcome != "The call ran and failed: no luck" {
 		t.Errorf("%+v", x)
 	}
-	_, p, _ := TryCall(h, a.ID, Call{"tool": "keyed", "args": 3})
+	_, p, _ := kit.TryCall(h, a.ID, kit.Call{"tool": "keyed", "args": 3})
 	if x := explained(h, p.CallID); verdict(x, "arguments") != reeve.Refused ||
 		!strings.Contains(x.Outcome, "refused") || verdict(x, "capability") != reeve.NotReached {
 		t.Errorf("%+v", x)
@@ -595,19 +593,19 @@ func TestG26_APastCallIsExplained(t *testing.T) {
 		x.Approval.ID != parked.ApprovalID || !strings.Contains(x.Outcome, "parked") {
 		t.Errorf("%+v", x)
 	}
-	Decide(h, parked.ApprovalID, "deny")
+	kit.Decide(h, parked.ApprovalID, "deny")
 	if x := explained(h, parked.CallID); verdict(x, "approval") != reeve.Refused ||
 		verdict(x, "invoke") != reeve.NotReached || !strings.Contains(x.Outcome, "denied") {
 		t.Errorf("%+v", x)
 	}
 	approved := h.Call(a.ID, "guarded", nil)
-	Decide(h, approved.ApprovalID, "approve")
+	kit.Decide(h, approved.ApprovalID, "approve")
 	h.Settle(t.Context())
 	if x := explained(h, approved.OperationID); x.Approval == nil || x.Approval.State != reeve.Approved ||
 		x.Outcome != "The call ran and succeeded." {
 		t.Errorf("%+v", x)
 	}
-	shown, _, _ := TryCall(h, a.ID, Call{"tool": "guarded", "preview_only": true})
+	shown, _, _ := kit.TryCall(h, a.ID, kit.Call{"tool": "guarded", "preview_only": true})
 	if x := explained(h, shown.CallID); !strings.Contains(x.Outcome, "changed nothing") ||
 		verdict(x, "invoke") != reeve.NotReached {
 		t.Errorf("%+v", x)
@@ -633,7 +631,7 @@ func TestG26_AHypotheticalCallIsJudgedAndNotMade(t *testing.T) {
 	var g guarded
 	h := reevetest.Start(t, w.tool("watched"), g.tool())
 	a := h.Agent("a", "watched", "guarded")
-	judge := func(c Call, headers ...string) reeve.Explanation {
+	judge := func(c kit.Call, headers ...string) reeve.Explanation {
 		t.Helper()
 		var x reeve.Explanation
 		h.Want(http.StatusOK, &x, "POST", "/api/agents/a/calls/explain", c, headers...)
@@ -644,37 +642,37 @@ func TestG26_AHypotheticalCallIsJudgedAndNotMade(t *testing.T) {
 		return x
 	}
 	for _, c := range []struct {
-		call Call
+		call kit.Call
 		step string
 		said string
 	}{
-		{Call{"tool": "nope"}, "lookup", "refused"},
-		{Call{"tool": "read_file"}, "attachment", "refused"},
-		{Call{"tool": "watched", "args": map[string]any{"x": 1}}, "arguments", "refused"},
-		{Call{"tool": "watched"}, "scope", "refused"},
-		{Call{"tool": "guarded"}, "", "wait for a person"},
+		{kit.Call{"tool": "nope"}, "lookup", "refused"},
+		{kit.Call{"tool": "read_file"}, "attachment", "refused"},
+		{kit.Call{"tool": "watched", "args": map[string]any{"x": 1}}, "arguments", "refused"},
+		{kit.Call{"tool": "watched"}, "scope", "refused"},
+		{kit.Call{"tool": "guarded"}, "", "wait for a person"},
 	} {
 		x := judge(c.call)
 		if (c.step != "" && verdict(x, c.step) != reeve.Refused) || !strings.Contains(x.Outcome, c.said) {
 			t.Errorf("%v: %+v", c.call, x)
 		}
 	}
-	UpdateAgent(h, a, map[string]any{"categories": []string{w.in(h, "work")}}) // seen at once
-	if x := judge(Call{"tool": "watched"}); x.Outcome != "The call would run." ||
+	kit.UpdateAgent(h, a, map[string]any{"categories": []string{w.in(h, "work")}}) // seen at once
+	if x := judge(kit.Call{"tool": "watched"}); x.Outcome != "The call would run." ||
 		verdict(x, "budget") != reeve.Passed ||
 		verdict(x, "invoke") != reeve.NotReached {
 		t.Errorf("%+v", x)
 	}
-	if w.handler.Load() != 0 || g.ran.Count() != 0 || len(ListOperations(h)) != 0 ||
-		len(ListThread(h, a.ID, "")) != 0 ||
-		len(GetInbox(h).Approvals) != 0 {
+	if w.handler.Load() != 0 || g.ran.Count() != 0 || len(kit.ListOperations(h)) != 0 ||
+		len(kit.ListThread(h, a.ID, "")) != 0 ||
+		len(kit.GetInbox(h).Approvals) != 0 {
 		t.Error("something was done")
 	}
 	h.Call(a.ID, "watched", nil, "Idempotency-Key", "k")
-	if x := judge(Call{"tool": "watched"}, "Idempotency-Key", "k"); !strings.Contains(x.Outcome, "stored result") {
+	if x := judge(kit.Call{"tool": "watched"}, "Idempotency-Key", "k"); !strings.Contains(x.Outcome, "stored result") {
 		t.Errorf("%+v", x)
 	}
-	if x := judge(Call{"tool": "watched", "args": map[string]any{"n": 1}}, "Idempotency-Key", "k"); verdict(x,
+	if x := judge(kit.Call{"tool": "watched", "args": map[string]any{"n": 1}}, "Idempotency-Key", "k"); verdict(x,
 		"idempotency") != reeve.Refused {
 		t.Errorf("%+v", x)
 	}

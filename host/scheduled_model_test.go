@@ -4,11 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,47 +12,8 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/host"
-	"reeve/model"
-	"reeve/reevetest"
+	"reeve/test/kit"
 )
-
-// RunWithPricedProvider runs a Reeve whose models are a server that speaks as OpenAI does. Each answer counts 100
-// tokens in and 50 out, which cost 2000 millionths. answer is given the body of a request.
-func RunWithPricedProvider(t *testing.T, cfg host.Config, answer func(w io.Writer, body string),
-	tools ...reeve.Tool) *reevetest.Host {
-	t.Helper()
-	var mu sync.Mutex
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		w.Header().Set("Content-Type", "text/event-stream")
-		answer(w, string(body))
-	}))
-	t.Cleanup(s.Close)
-	prices := filepath.Join(t.TempDir(), "prices.yaml")
-	if err := os.WriteFile(prices, []byte("acme/x: {input: 10, output: 20}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cfg.Models.Servers, cfg.Models.Default = map[string]model.Endpoint{"acme": {URL: s.URL}}, "acme/x"
-	cfg.Models.Prices = prices
-	return reevetest.Run(t, cfg, tools...)
-}
-
-// WriteToolCall is the part of such an answer that calls a tool.
-func WriteToolCall(w io.Writer, name, args string) {
-	WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function",`+
-		`"function":{"name":%q,"arguments":%q}}]}}]}`, name, args)
-}
-
-// WriteLastChunk is the end of such an answer.
-func WriteLastChunk(w io.Writer, text string) {
-	WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":%q},"finish_reason":"stop"}],`+
-		`"usage":{"prompt_tokens":100,"completion_tokens":50}}`, text)
-}
 
 // TestO18_AScheduledRunOfAModel: the operator's budget ends a scheduled run of a model that would go on for ever; the
 // run's row says how often the model was asked and what that cost, as the model's own server counts it; and no request
@@ -65,22 +22,22 @@ func TestO18_AScheduledRunOfAModel(t *testing.T) {
 	t.Parallel()
 	var asked int
 	var bodies []string
-	h := RunWithPricedProvider(t, host.Config{Dir: t.TempDir(), RunCalls: 3, RunMicros: 7_654_321},
+	h := kit.RunWithPricedProvider(t, host.Config{Dir: t.TempDir(), RunCalls: 3, RunMicros: 7_654_321},
 		func(w io.Writer, body string) {
 			asked++
 			bodies = append(bodies, body)
-			WriteToolCall(w, "list_files", "{}")
-			WriteLastChunk(w, "")
+			kit.WriteToolCall(w, "list_files", "{}")
+			kit.WriteLastChunk(w, "")
 		})
 	h.Agent("aide")
 	var s api.Schedule
-	h.Want(http.StatusCreated, &s, "POST", "/api/schedules", Object{"agent": "aide", "goal": "list and list",
+	h.Want(http.StatusCreated, &s, "POST", "/api/schedules", kit.Object{"agent": "aide", "goal": "list and list",
 		"cadence_type": "once", "cadence_value": time.Now().Add(3 * time.Second).UTC().Format(time.RFC3339Nano)})
-	Eventually(t, "the run to end", func() bool {
-		runs := ListRuns(h, "agent=aide")
+	kit.Eventually(t, "the run to end", func() bool {
+		runs := kit.ListRuns(h, "agent=aide")
 		return len(runs) == 1 && runs[0].State.Final()
 	})
-	run := ListRuns(h, "agent=aide")[0]
+	run := kit.ListRuns(h, "agent=aide")[0]
 	h.Stop()
 	if run.State != reeve.RunFailed || run.Code != reeve.BudgetExceeded || run.Spent.Calls != 3 {
 		t.Errorf("the budget of three calls: %+v", run)
@@ -118,19 +75,19 @@ func TestO17_ResultsGoBackToTheConversation(t *testing.T) {
 				"cadence_type: interval, cadence_value: 1h, notification: %s}}]}\n", word, word, word, notify)
 	}
 	var cfg host.Config
-	cfg.Models.Default, cfg.Models.Script = "rehearsal", WriteScript(t, script)
+	cfg.Models.Default, cfg.Models.Script = "rehearsal", kit.WriteScript(t, script)
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBubbleHost(t, cfg)
-		b.Want(http.StatusCreated, nil, "POST", "/api/agents", Object{"name": "bot"})
+		b := kit.NewBubbleHost(t, cfg)
+		b.Want(http.StatusCreated, nil, "POST", "/api/agents", kit.Object{"name": "bot"})
 		b.AttachTools("bot", "schedule_create")
 		talks := map[string]string{}
 		for _, word := range words {
 			var c reeve.Conversation
-			b.Want(http.StatusCreated, &c, "POST", "/api/conversations", Object{"agent": "bot"})
+			b.Want(http.StatusCreated, &c, "POST", "/api/conversations", kit.Object{"agent": "bot"})
 			talks[word] = c.ID
 			var turn reeve.Turn
 			b.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
-				Object{"content": "plan " + word})
+				kit.Object{"content": "plan " + word})
 			b.StepAll()
 			var d api.TurnDetail
 			b.Want(http.StatusOK, &d, "GET", "/api/turns/"+turn.ID, nil)

@@ -10,6 +10,7 @@ import (
 	"reeve"
 	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // A tool whose schema refers to another document is refused when it is defined, and says which reference.
@@ -24,15 +25,15 @@ func TestI10_ForeignReferencesAreRefused(t *testing.T) {
 		"named so":  `{"$id":"https://example.com/a.json","type":"object","properties":{"city":{"$ref":"a.json"}}}`,
 		"elsewhere": `{"type":"object","properties":{"city":{"$ref":"#/x/y"}},"x":{"y":{"$ref":"city.json"}}}`,
 	} {
-		spec := Object{"id": "weather", "description": "The weather.", "effect": "read", "tier": "read_only",
+		spec := kit.Object{"id": "weather", "description": "The weather.", "effect": "read", "tier": "read_only",
 			"parameters": json.RawMessage(parameters),
-			"spec":       Object{"method": "GET", "url": "https://example.com/weather"}}
+			"spec":       kit.Object{"method": "GET", "url": "https://example.com/weather"}}
 		r := h.Do("POST", "/api/tools", spec)
 		if r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), "leads outside the schema") ||
 			!strings.Contains(string(r.Body), "/parameters") {
 			t.Errorf("%s: %d %s", name, r.Status, r.Body)
 		}
-		built := Tool("weather", reeve.Read, nil)
+		built := kit.Tool("weather", reeve.Read, nil)
 		built.Parameters = json.RawMessage(parameters)
 		built.Handler = func(context.Context, *reeve.Invocation) (any, error) { return "", nil }
 		server, err := host.New(t.Context(), host.Config{Dir: t.TempDir()})
@@ -52,7 +53,7 @@ func TestI10_ForeignReferencesAreRefused(t *testing.T) {
 func TestI10_WideIntegersAreExact(t *testing.T) {
 	t.Parallel()
 	var got string
-	wide := Tool("wide", reeve.Read, nil)
+	wide := kit.Tool("wide", reeve.Read, nil)
 	wide.Parameters = json.RawMessage(`{"type":"object","properties":{"n":
 		{"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807}}}`)
 	wide.Handler = func(_ context.Context, inv *reeve.Invocation) (any, error) {
@@ -68,13 +69,13 @@ func TestI10_WideIntegersAreExact(t *testing.T) {
 		}
 	}
 	r := h.Do("POST", "/api/agents/"+agent+"/calls",
-		Object{"tool": "wide", "args": json.RawMessage(`{"n":9223372036854775808}`)})
+		kit.Object{"tool": "wide", "args": json.RawMessage(`{"n":9223372036854775808}`)})
 	if r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), "at most 9223372036854775807") {
 		t.Errorf("%d %s", r.Status, r.Body)
 	}
-	spec := Object{"id": "far", "description": "Far.", "effect": "read", "tier": "read_only",
+	spec := kit.Object{"id": "far", "description": "Far.", "effect": "read", "tier": "read_only",
 		"parameters": wide.Parameters,
-		"spec":       Object{"method": "GET", "url": "https://example.com/weather?n={n}"}}
+		"spec":       kit.Object{"method": "GET", "url": "https://example.com/weather?n={n}"}}
 	if r := h.Want(http.StatusCreated, nil, "POST", "/api/tools", spec); !strings.Contains(string(r.Body),
 		`"maximum":9223372036854775807`) {
 		t.Errorf("%s", r.Body)

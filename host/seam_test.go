@@ -10,6 +10,7 @@ import (
 
 	"reeve/api"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // sliced is what file_read says of a part of a file.
@@ -19,7 +20,7 @@ type sliced struct {
 	Text       string `json:"text"`
 }
 
-func readFile(h *reevetest.Host, args Object) (s sliced) {
+func readFile(h *reevetest.Host, args kit.Object) (s sliced) {
 	h.T.Helper()
 	res := h.Call("clerk", "file_read", args)
 	if err := json.Unmarshal([]byte(res.Content), &s); err != nil || res.IsError {
@@ -33,7 +34,7 @@ func readFile(h *reevetest.Host, args Object) (s sliced) {
 func TestG21_NoSliceOfAFilePartsASecret(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	h := RunScriptedIn(t, dir, "- {text: hello}\n")
+	h := kit.RunScriptedIn(t, dir, "- {text: hello}\n")
 	h.Agent("clerk", "file_read", "file_search")
 	shared := filepath.Join(dir, "workspaces", "default", "shared")
 	if err := os.MkdirAll(shared, 0o700); err != nil {
@@ -54,7 +55,7 @@ func TestG21_NoSliceOfAFilePartsASecret(t *testing.T) {
 		"long":    {strings.Repeat("Zk3vQ9mLx2Rt7Yb4Nc8Ws1Pd6Hf5Jg0A", 10)[:300], 11},
 	} {
 		if name == "word" || name == "spaced" || name == "long" {
-			h.Want(204, nil, "PUT", "/api/secrets/"+name, Object{"value": c.secret})
+			h.Want(204, nil, "PUT", "/api/secrets/"+name, kit.Object{"value": c.secret})
 		}
 		// see gives a text as it should be seen: filler that is in no secret, and marks.
 		see := func(text string) string {
@@ -89,7 +90,7 @@ func TestG21_NoSliceOfAFilePartsASecret(t *testing.T) {
 			_, want := write(filler[:n], filler[:9000])
 			var all strings.Builder
 			for offset, first := 0, true; first || offset > 0; first = false {
-				s := readFile(h, Object{"path": "/shared/a.txt", "offset": offset})
+				s := readFile(h, kit.Object{"path": "/shared/a.txt", "offset": offset})
 				shown("by next_offset", s)
 				if s.Offset != offset {
 					t.Fatalf("%s: %d became %d", name, offset, s.Offset)
@@ -105,16 +106,17 @@ func TestG21_NoSliceOfAFilePartsASecret(t *testing.T) {
 		whole, _ := write(filler[:1100], filler[:1100])
 		for i := 1090; i <= 1110+len(c.secret); i += c.stride {
 			for _, limit := range []int{1, 9, 600} {
-				s := readFile(h, Object{"path": "/shared/a.txt", "offset": i, "limit": limit})
+				s := readFile(h, kit.Object{"path": "/shared/a.txt", "offset": i, "limit": limit})
 				shown("by offset", s)
 				if s.NextOffset != 0 && s.NextOffset <= i {
 					t.Fatalf("%s: after %d comes %d", name, i, s.NextOffset)
 				}
 				if i >= limit {
-					shown("by limit", readFile(h, Object{"path": "/shared/a.txt", "offset": i - limit, "limit": limit}))
+					shown("by limit", readFile(h, kit.Object{"path": "/shared/a.txt", "offset": i - limit,
+						"limit": limit}))
 				}
 			}
-			if shown("by limit", readFile(h, Object{"path": "/shared/a.txt", "limit": i})); i > len(whole) {
+			if shown("by limit", readFile(h, kit.Object{"path": "/shared/a.txt", "limit": i})); i > len(whole) {
 				break
 			}
 		}
@@ -122,7 +124,7 @@ func TestG21_NoSliceOfAFilePartsASecret(t *testing.T) {
 		if !strings.Contains(c.secret, "\n") {
 			for i := 0; i <= min(len(c.secret), 290); i++ {
 				write("needle"+strings.Repeat("! ", 150)[:300-7-i], "!!!")
-				res := h.Call("clerk", "file_search", Object{"query": "needle", "path": "/shared/a.txt"})
+				res := h.Call("clerk", "file_search", kit.Object{"query": "needle", "path": "/shared/a.txt"})
 				var found struct{ Matches []struct{ Text string } }
 				if err := json.Unmarshal([]byte(res.Content), &found); err != nil || len(found.Matches) != 1 {
 					t.Fatalf("%+v, %v", res, err)
@@ -138,14 +140,14 @@ func TestG21_NoSliceOfAFilePartsASecret(t *testing.T) {
 func TestG21_NoLineOfASearchPartsASecret(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	h := RunScriptedIn(t, dir, "- {text: hello}\n")
+	h := kit.RunScriptedIn(t, dir, "- {text: hello}\n")
 	h.Agent("clerk", "file_write", "file_search")
 	h.Call("clerk", "file_write",
-		Object{"path": "/shared/key.pem", "content": "first line\n-----BEGIN PRIVATE KEY-----\n" +
+		kit.Object{"path": "/shared/key.pem", "content": "first line\n-----BEGIN PRIVATE KEY-----\n" +
 			strings.Repeat("abcdefgh", 8) + "\n\nlast+of/the+key=\n-----END PRIVATE KEY-----\nlast line\n"})
 	for query, want := range map[string]string{".*": "first line" + strings.Repeat("\n[REDACTED]", 5) + "\nlast line",
 		"abc|last": "[REDACTED]\n[REDACTED]\nlast line"} {
-		res := h.Call("clerk", "file_search", Object{"query": query, "regexp": true})
+		res := h.Call("clerk", "file_search", kit.Object{"query": query, "regexp": true})
 		var found struct{ Matches []struct{ Text string } }
 		if err := json.Unmarshal([]byte(res.Content), &found); err != nil {
 			t.Fatalf("%+v, %v", res, err)
@@ -165,10 +167,10 @@ func TestG21_NoSliceOfAnOutputPartsASecret(t *testing.T) {
 	t.Parallel()
 	secret := "a long pass phrase of many words that nobody had stored by then, and that no slice is to show"
 	text := strings.Repeat("!!, é! !!!\n", 2000) + secret + strings.Repeat("!!, é! !!!\n", 2000)
-	h := reevetest.Start(t, ToolReturning("say", func() (any, error) { return text, nil }))
+	h := reevetest.Start(t, kit.ToolReturning("say", func() (any, error) { return text, nil }))
 	h.Agent("clerk", "say", "output_read")
 	kept := h.Call("clerk", "say", nil)
-	h.Want(204, nil, "PUT", "/api/secrets/LATE", Object{"value": secret})
+	h.Want(204, nil, "PUT", "/api/secrets/LATE", kit.Object{"value": secret})
 	want := strings.ReplaceAll(text, secret, "[REDACTED]")
 	if got := readSlices(h, "clerk", kept.Hash, 12000); got != want {
 		t.Errorf("the slices are not the output")
@@ -186,7 +188,7 @@ func TestG21_NoSliceOfAnOutputPartsASecret(t *testing.T) {
 			filling); left != "" || read.NextOffset <= at {
 			t.Fatalf("%q is read at %d: %+v", left, at, read)
 		}
-		res := h.Call("clerk", "output_read", Object{"hash": kept.Hash, "offset": at, "limit": 7})
+		res := h.Call("clerk", "output_read", kit.Object{"hash": kept.Hash, "offset": at, "limit": 7})
 		var s struct {
 			Content    string `json:"content"`
 			NextOffset int    `json:"next_offset"`

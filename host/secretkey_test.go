@@ -9,6 +9,7 @@ import (
 	"reeve"
 	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // The doctor says when others can read the key that seals secrets; a key that is no file is told with what to do.
@@ -16,13 +17,13 @@ func TestSecretKey_IsPrivateAndAFile(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	key := filepath.Join(h.Dir(), "secret.key")
-	if p := GetHealth(h, "secrets"); !p.OK {
+	if p := kit.GetHealth(h, "secrets"); !p.OK {
 		t.Errorf("%+v", p)
 	}
 	if err := os.Chmod(key, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if p := GetHealth(h, "secrets"); p.OK || !strings.Contains(p.Detail, "other users can read secret.key") ||
+	if p := kit.GetHealth(h, "secrets"); p.OK || !strings.Contains(p.Detail, "other users can read secret.key") ||
 		!strings.Contains(p.Hint, "chmod 600") {
 		t.Errorf("%+v", p)
 	}

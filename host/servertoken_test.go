@@ -8,13 +8,14 @@ import (
 
 	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // A file that holds the token of somebody who is no owner gets a server token in its place.
 func TestI06_TheServersTokenIsAnOwners(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
-	dir, member := h.Dir(), NewTokenFor(h, "ann", "member")[1][len("Bearer "):]
+	dir, member := h.Dir(), kit.NewTokenFor(h, "ann", "member")[1][len("Bearer "):]
 	h.Stop()
 	if err := os.WriteFile(filepath.Join(dir, "owner.token"), []byte(member), 0o600); err != nil {
 		t.Fatal(err)

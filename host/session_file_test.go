@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // A list of what is a file says so, and what is written is what is read.
@@ -15,7 +16,7 @@ func TestO02_ASessionsFileIsShownAsOne(t *testing.T) {
 	h.Agent("clerk")
 	write := func(path, content string) (status int, said string) {
 		r := h.Do("POST", "/api/agents/clerk/calls",
-			Object{"tool": "write_file", "args": Object{"path": path, "content": content}})
+			kit.Object{"tool": "write_file", "args": kit.Object{"path": path, "content": content}})
 		return r.Status, string(r.Body)
 	}
 	refused := func(path, content, why string) {
@@ -31,13 +32,13 @@ func TestO02_ASessionsFileIsShownAsOne(t *testing.T) {
 		}
 	}
 	refused("/n.txt", "a\x00b", "NUL")
-	if res := h.Call("clerk", "read_file", Object{"path": "/a.txt"}); res.Content != "hello" {
+	if res := h.Call("clerk", "read_file", kit.Object{"path": "/a.txt"}); res.Content != "hello" {
 		t.Errorf("%+v", res)
 	}
 	for path, want := range map[string]string{"/a.txt": "/a.txt is a file of 5 bytes",
 		"/a.txt/": "/a.txt is a file of 5 bytes", "/d": "/d/b.txt (5 bytes)", "/none": "/none is empty",
 		"/": "[DIR]  /d"} {
-		if res := h.Call("clerk", "list_files", Object{"path": path}); !strings.Contains(res.Content, want) {
+		if res := h.Call("clerk", "list_files", kit.Object{"path": path}); !strings.Contains(res.Content, want) {
 			t.Errorf("%s: %+v", path, res)
 		}
 	}

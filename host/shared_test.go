@@ -18,25 +18,13 @@ import (
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
-
-// StartTwoServers starts two servers on one PostgreSQL database.
-func StartTwoServers(t *testing.T, tools ...reeve.Tool) [2]*reevetest.Host {
-	t.Helper()
-	var out [2]*reevetest.Host
-	url := storetest.PostgresURL(t)
-	for i := range out {
-		cfg := FastConfig(t)
-		cfg.Database, cfg.SecretKey = url, strings.Repeat("ab", 32)
-		out[i] = reevetest.StartWith(t, cfg, tools...)
-	}
-	return out
-}
 
 // Servers that share a database have a directory each: the one that came first keeps its own, with the address in it.
 func TestSharedDatabase_NeedsADirectoryEach(t *testing.T) {
 	t.Parallel()
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	first := reevetest.Run(t, cfg)
 	address, err := os.ReadFile(filepath.Join(cfg.Dir, "server.json"))
@@ -63,7 +51,7 @@ func TestSharedDatabase_NeedsADirectoryEach(t *testing.T) {
 // waits for it and makes no second.
 func TestSharedDatabase_TwoFirstStartsAtOnce(t *testing.T) {
 	t.Parallel()
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	h, err := host.New(t.Context(), cfg) // the schema is there now
 	if err != nil {
@@ -86,7 +74,7 @@ func TestSharedDatabase_TwoFirstStartsAtOnce(t *testing.T) {
 	}
 	started := make(chan error, 1)
 	go func() { _, err := h.Handler(t.Context()); started <- err }()
-	Eventually(t, "it waits for the other", func() (waits bool) {
+	kit.Eventually(t, "it waits for the other", func() (waits bool) {
 		err := tx.QueryRow(t.Context(),
 			"SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waits)
 		return err == nil && waits
@@ -102,15 +90,16 @@ func TestSharedDatabase_TwoFirstStartsAtOnce(t *testing.T) {
 // What holds for the calls of one server holds for those of two: the same call is made once, however it comes in.
 func TestG13_TwoServersMakeTheSameCallOnce(t *testing.T) {
 	t.Parallel()
-	var ran Counter
-	servers := StartTwoServers(t, Tool("keyed", reeve.Keyed, ran.Handle), Tool("put", reeve.Local, put(nil)))
+	var ran kit.Counter
+	servers := kit.StartTwoServers(t, kit.Tool("keyed", reeve.Keyed, ran.Handle),
+		kit.Tool("put", reeve.Local, put(nil)))
 	a := servers[0].Agent("a", "keyed", "put")
 	for _, id := range []string{"keyed", "put"} {
 		var fresh atomic.Int64
 		var wg sync.WaitGroup
 		for i := range 16 {
 			wg.Go(func() {
-				res, p, status := TryCall(servers[i%2], a.ID, Call{"tool": id}, "Idempotency-Key", "k"+id)
+				res, p, status := kit.TryCall(servers[i%2], a.ID, kit.Call{"tool": id}, "Idempotency-Key", "k"+id)
 				if status != http.StatusOK && status != http.StatusAccepted {
 					t.Errorf("%d %+v", status, p)
 				}
@@ -124,7 +113,7 @@ func TestG13_TwoServersMakeTheSameCallOnce(t *testing.T) {
 			t.Errorf("%s: %d of them made it", id, fresh.Load())
 		}
 	}
-	if n := len(ListOperations(servers[1])); ran.Count() != 1 || n != 2 {
+	if n := len(kit.ListOperations(servers[1])); ran.Count() != 1 || n != 2 {
 		t.Errorf("%d ran, %d operations", ran.Count(), n)
 	}
 }
@@ -133,7 +122,7 @@ func TestG13_TwoServersMakeTheSameCallOnce(t *testing.T) {
 func TestG14_TwoServersRunAnApprovedCallOnce(t *testing.T) {
 	t.Parallel()
 	var g guarded
-	servers := StartTwoServers(t, g.tool())
+	servers := kit.StartTwoServers(t, g.tool())
 	a := servers[0].Agent("a", "guarded")
 	for round := range 3 {
 		g.ran.N.Store(0)
@@ -153,7 +142,7 @@ func TestG14_TwoServersRunAnApprovedCallOnce(t *testing.T) {
 		}
 		wg.Wait()
 		finishOperation(servers[1], res.OperationID)
-		if op := GetOperation(servers[0], res.OperationID); won.Load() != 1 || g.ran.Count() != 1 ||
+		if op := kit.GetOperation(servers[0], res.OperationID); won.Load() != 1 || g.ran.Count() != 1 ||
 			op.State != reeve.Committed {
 			t.Errorf("%d answers, %d ran, %+v", won.Load(), g.ran.Count(), op)
 		}
@@ -164,8 +153,9 @@ func TestG14_TwoServersRunAnApprovedCallOnce(t *testing.T) {
 // the call once it is approved.
 func TestG14_AnApprovalHoldsOnAServerThatKnewLess(t *testing.T) {
 	t.Parallel()
-	var ran Counter
-	servers := StartTwoServers(t, Tool("keyed", reeve.Keyed, ran.Handle), Tool("late", reeve.Keyed, ran.Handle))
+	var ran kit.Counter
+	servers := kit.StartTwoServers(t, kit.Tool("keyed", reeve.Keyed, ran.Handle),
+		kit.Tool("late", reeve.Keyed, ran.Handle))
 	a := servers[0].Agent("a", "keyed")
 	servers[1].Call(a.ID, "keyed", nil) // fills what it remembers
 	ran.N.Store(0)
@@ -186,16 +176,16 @@ func TestG17_TwoServersNeverOverspend(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed, reeve.Local} {
 		t.Run(string(effect), func(t *testing.T) {
-			var ran Counter
-			servers := StartTwoServers(t, spender("x", effect, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10},
+			var ran kit.Counter
+			servers := kit.StartTwoServers(t, spender("x", effect, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10},
 				&ran))
 			a := servers[0].Agent("a", "x")
-			SetBudget(servers[0], "workspace", map[string]any{"limit": map[string]any{"micros": 55}})
+			kit.SetBudget(servers[0], "workspace", map[string]any{"limit": map[string]any{"micros": 55}})
 			var ok atomic.Int64
 			var wg sync.WaitGroup
 			for i := range 16 {
 				wg.Go(func() {
-					switch _, p, status := TryCall(servers[i%2], a.ID, Call{"tool": "x"}); status {
+					switch _, p, status := kit.TryCall(servers[i%2], a.ID, kit.Call{"tool": "x"}); status {
 					case http.StatusOK:
 						ok.Add(1)
 					case http.StatusPaymentRequired:
@@ -205,7 +195,8 @@ func TestG17_TwoServersNeverOverspend(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if b := GetBudget(servers[1], "workspace"); ok.Load() != 5 || b.Used.Micros != 50 || !b.Reserved.IsZero() {
+			if b := kit.GetBudget(servers[1], "workspace"); ok.Load() != 5 || b.Used.Micros != 50 ||
+				!b.Reserved.IsZero() {
 				t.Errorf("%d passed, %+v", ok.Load(), b)
 			}
 		})
@@ -215,14 +206,15 @@ func TestG17_TwoServersNeverOverspend(t *testing.T) {
 // A switch thrown on one server stops the other too, at once, although it has seen nothing of it.
 func TestG25_ASwitchOnOneServerStopsTheOther(t *testing.T) {
 	t.Parallel()
-	var ran Counter
+	var ran kit.Counter
 	started, release := make(chan struct{}), make(chan struct{})
-	slow := Tool("slow", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+	slow := kit.Tool("slow", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 		close(started)
 		<-release
 		return "seen", nil
 	})
-	servers := StartTwoServers(t, Tool("keyed", reeve.Keyed, ran.Handle), Tool("local", reeve.Local, ran.Handle), slow)
+	servers := kit.StartTwoServers(t, kit.Tool("keyed", reeve.Keyed, ran.Handle),
+		kit.Tool("local", reeve.Local, ran.Handle), slow)
 	a := servers[0].Agent("a", "keyed", "local", "slow")
 	for _, id := range []string{"keyed", "local"} {
 		servers[1].Call(a.ID, id, nil) // fills what it remembers
@@ -230,20 +222,20 @@ func TestG25_ASwitchOnOneServerStopsTheOther(t *testing.T) {
 	stop(servers[0], "a")
 	ran.N.Store(0)
 	for _, id := range []string{"keyed", "local"} {
-		if _, p, status := TryCall(servers[1], a.ID, Call{"tool": id}); status != http.StatusLocked {
+		if _, p, status := kit.TryCall(servers[1], a.ID, kit.Call{"tool": id}); status != http.StatusLocked {
 			t.Errorf("%s: %d %+v", id, status, p)
 		}
 	}
 	resume(servers[1], "a")
 	for _, id := range []string{"keyed", "local"} {
-		if _, p, status := TryCall(servers[0], a.ID, Call{"tool": id}); status != http.StatusOK {
+		if _, p, status := kit.TryCall(servers[0], a.ID, kit.Call{"tool": id}); status != http.StatusOK {
 			t.Errorf("%s: %d %+v", id, status, p)
 		}
 	}
 	// A tool that is taken away while a read is under way: its answer is not given.
 	done := make(chan int)
 	go func() {
-		_, _, status := TryCall(servers[1], a.ID, Call{"tool": "slow"})
+		_, _, status := kit.TryCall(servers[1], a.ID, kit.Call{"tool": "slow"})
 		done <- status
 	}()
 	<-started
@@ -261,15 +253,15 @@ func TestG25_NothingApprovedBeginsAfterAStop(t *testing.T) {
 	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Local} {
 		t.Run(string(effect), func(t *testing.T) {
 			ctx := t.Context()
-			cfg := FastConfig(t)
+			cfg := kit.FastConfig(t)
 			cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
-			act := Tool("act", effect, new(Counter).Handle)
+			act := kit.Tool("act", effect, new(kit.Counter).Handle)
 			act.Tier = reeve.Privileged
 			h := reevetest.StartWith(t, cfg, act)
 			a := h.Agent("a", "act")
-			SetBudget(h, "workspace", Object{"limit": Object{"calls": 100}})
+			kit.SetBudget(h, "workspace", kit.Object{"limit": kit.Object{"calls": 100}})
 			res := h.Call(a.ID, "act", nil)
-			Decide(h, res.ApprovalID, "approve")
+			kit.Decide(h, res.ApprovalID, "approve")
 			other, err := pgx.Connect(ctx, cfg.Database)
 			if err != nil {
 				t.Fatal(err)
@@ -284,7 +276,7 @@ func TestG25_NothingApprovedBeginsAfterAStop(t *testing.T) {
 			}
 			done := make(chan error, 1)
 			go func() { _, err := h.Step(ctx); done <- err }()
-			Eventually(t, "it waits for the budget", func() (waits bool) {
+			kit.Eventually(t, "it waits for the budget", func() (waits bool) {
 				err := tx.QueryRow(ctx, "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = "+
 					"current_database() AND wait_event_type = 'Lock'").Scan(&waits)
 				return err == nil && waits
@@ -296,7 +288,7 @@ func TestG25_NothingApprovedBeginsAfterAStop(t *testing.T) {
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
-			if op := GetOperation(h, res.OperationID); op.State != reeve.Prepared {
+			if op := kit.GetOperation(h, res.OperationID); op.State != reeve.Prepared {
 				t.Errorf("after the stop it is %s", op.State)
 			}
 			resume(h, "a")
@@ -310,8 +302,8 @@ func TestG25_NothingApprovedBeginsAfterAStop(t *testing.T) {
 // The owner's token of each server is valid in every workspace, whoever made it; other tokens stay where they are.
 func TestI06_EveryServersOwnerIsOwnerOfAll(t *testing.T) {
 	t.Parallel()
-	servers := StartTwoServers(t)
-	apart := NewTokenFor(servers[0], "bob", "owner") // valid in all there is now, and not in what comes
+	servers := kit.StartTwoServers(t)
+	apart := kit.NewTokenFor(servers[0], "bob", "owner") // valid in all there is now, and not in what comes
 	servers[0].Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "team"})
 	servers[1].Want(http.StatusOK, nil, "GET", "/api/agents", nil, "X-Workspace-Id", "team")
 	alike := func(more map[string]any) []string { // called as the servers' own are, and yet not one of them
@@ -372,7 +364,7 @@ func TestI06_AnOwnerGetsBackWhatIsMissing(t *testing.T) {
 	h := reevetest.Start(t)
 	dir := h.Dir()
 	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "team"})
-	less := strings.TrimPrefix(NewTokenFor(h, "less", "owner")[1], "Bearer ")
+	less := strings.TrimPrefix(kit.NewTokenFor(h, "less", "owner")[1], "Bearer ")
 	h.Want(http.StatusForbidden, nil, "GET", "/api/agents", nil, "X-Workspace-Id", "team", "Authorization",
 		"Bearer "+less)
 	h.Stop()

@@ -9,14 +9,15 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // free makes an agent whose commands run without being asked about.
 func free(h *reevetest.Host, name string, tools ...string) reeve.Agent {
 	h.T.Helper()
 	a := h.Agent(name, append([]string{"shell_exec"}, tools...)...)
-	policy := Object{"tools": Object{"shell_exec": "allow"}}
-	h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, Object{"kind": "engineer", "policy": policy})
+	policy := kit.Object{"tools": kit.Object{"shell_exec": "allow"}}
+	h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, kit.Object{"kind": "engineer", "policy": policy})
 	return a
 }
 
@@ -24,18 +25,18 @@ func free(h *reevetest.Host, name string, tools ...string) reeve.Agent {
 // is full none is run until something was deleted.
 func TestO06_AWorkspaceHasATotal(t *testing.T) {
 	t.Parallel()
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.ShellDiskMB = 64
 	h := reevetest.StartWith(t, cfg)
 	free(h, "ops", "file_delete")
-	if reason := ShellUnavailable(h); reason != "" {
+	if reason := kit.ShellUnavailable(h); reason != "" {
 		t.Log("no confinement here: ", reason)
 		return
 	}
 	run := func(command string) (reeve.Result, api.Problem) {
 		t.Helper()
-		res, p, _ := TryCall(h, "ops",
-			Call{"tool": "shell_exec", "args": Object{"command": command, "timeout_ms": 60000}})
+		res, p, _ := kit.TryCall(h, "ops",
+			kit.Call{"tool": "shell_exec", "args": kit.Object{"command": command, "timeout_ms": 60000}})
 		return res, p
 	}
 	if res, p := run("echo fine"); !strings.Contains(res.Content, "fine") {

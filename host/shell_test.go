@@ -6,62 +6,41 @@ import (
 	"testing"
 
 	"reeve"
-	"reeve/api"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
-
-// ShellUnavailable gives why commands cannot be run on this machine, having checked that everybody is told so.
-func ShellUnavailable(h *reevetest.Host) string {
-	h.T.Helper()
-	var tool reeve.Tool
-	h.Want(200, &tool, "GET", "/api/tools/shell_exec", nil)
-	var up api.DoctorReport
-	h.Want(200, &up, "GET", "/api/doctor", nil)
-	for _, c := range up.Checks {
-		if c.Name == "sandbox" && c.OK != (tool.Broken == "") {
-			h.T.Errorf("doctor says %+v, the tool %q", c, tool.Broken)
-		}
-	}
-	if tool.Broken != "" {
-		if _, p, _ := TryCall(h, "ops",
-			Call{"tool": "shell_exec", "args": map[string]any{"command": "true"}}); p.Code != reeve.Unsupported {
-			h.T.Errorf("%+v", p)
-		}
-	}
-	return tool.Broken
-}
 
 // TestG18_ACommandsTreeIsGone has a person approve a command that never ends: it is killed, the result says so, the
 // next one works.
 func TestG18_ACommandsTreeIsGone(t *testing.T) {
 	t.Parallel()
-	h := reevetest.StartWith(t, FastConfig(t))
+	h := reevetest.StartWith(t, kit.FastConfig(t))
 	a := h.Agent("ops", "shell_exec", "file_write")
-	if _, p, _ := TryCall(h, "ops",
-		Call{"tool": "shell_exec", "args": map[string]any{"command": "true"}}); p.Code != reeve.OutOfScope &&
+	if _, p, _ := kit.TryCall(h, "ops",
+		kit.Call{"tool": "shell_exec", "args": map[string]any{"command": "true"}}); p.Code != reeve.OutOfScope &&
 		p.Code != reeve.Unsupported {
 		t.Errorf("an assistant ran a command: %+v", p)
 	}
 	h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, map[string]any{"kind": "engineer"})
-	if reason := ShellUnavailable(h); reason != "" {
+	if reason := kit.ShellUnavailable(h); reason != "" {
 		t.Log("no confinement here: ", reason)
 		return
 	}
 	h.Call("ops", "file_write", map[string]any{"path": "/shared/in.txt", "content": "from the file tools"})
 	run := func(args map[string]any) string {
 		t.Helper()
-		TryCall(h, "ops", Call{"tool": "shell_exec", "args": args})
-		list := GetInbox(h).Approvals
+		kit.TryCall(h, "ops", kit.Call{"tool": "shell_exec", "args": args})
+		list := kit.GetInbox(h).Approvals
 		if len(list) != 1 {
 			t.Fatalf("%d approvals wait", len(list))
 		}
-		Decide(h, list[0].ID, "approve")
+		kit.Decide(h, list[0].ID, "approve")
 		h.Settle(t.Context())
-		op := GetOperation(h, list[0].OperationID)
+		op := kit.GetOperation(h, list[0].OperationID)
 		if op.State != reeve.Committed {
 			t.Fatalf("%+v", op)
 		}
-		for _, pair := range PairCalls(h, ListThread(h, "ops", "")) {
+		for _, pair := range kit.PairCalls(h, kit.ListThread(h, "ops", "")) {
 			if pair[0].OperationID == op.ID {
 				return pair[1].Content
 			}

@@ -21,6 +21,7 @@ import (
 	"reeve/host"
 	"reeve/model"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // span is a span as a collector receives it.
@@ -100,21 +101,22 @@ func TestI19_EveryModelCallAndToolCallIsASpan(t *testing.T) {
 	url, spans := collect(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
 	asked := 0
-	h := RunWithPricedProvider(t, host.Config{Dir: t.TempDir()}, func(w io.Writer, _ string) {
+	h := kit.RunWithPricedProvider(t, host.Config{Dir: t.TempDir()}, func(w io.Writer, _ string) {
 		if asked++; asked == 1 {
-			WriteToolCall(w, "look", `{"at":"the sea"}`)
+			kit.WriteToolCall(w, "look", `{"at":"the sea"}`)
 		}
-		WriteLastChunk(w, "done")
-	}, Tool("look", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+		kit.WriteLastChunk(w, "done")
+	}, kit.Tool("look", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		inv.Spend(0, 250)
 		return "what was seen", nil
 	}))
 	h.Agent("bot", "look")
-	d := WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "begin").ID)
+	d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "begin").ID)
 	if d.State != reeve.RunCompleted || asked != 2 {
 		t.Fatalf("%d questions, %+v", asked, d.Turn)
 	}
-	h.Want(http.StatusCreated, nil, "POST", "/api/turns/"+d.ID+"/feedback", Object{"score": 1, "comment": "well seen"})
+	h.Want(http.StatusCreated, nil, "POST", "/api/turns/"+d.ID+"/feedback",
+		kit.Object{"score": 1, "comment": "well seen"})
 	metrics := string(h.Do("GET", "/metrics", nil).Body)
 	for _, want := range []string{`reeve_tool_attempts_total{code="",tool="user_defined"} 1`,
 		`reeve_waiting{what="approvals"} 0`,
@@ -162,16 +164,17 @@ func TestI19_EveryModelCallAndToolCallIsASpan(t *testing.T) {
 // TestI19_FeedbackAttachesToATurn: what people think of a turn is read with it.
 func TestI19_FeedbackAttachesToATurn(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: begin, text: done}\n")
+	h := kit.RunScripted(t, "- {when: begin, text: done}\n")
 	c := h.Talk("bot")
-	rated, other := WaitForTurn(h, StartTurn(h, c.ID, "begin").ID), WaitForTurn(h, StartTurn(h, c.ID, "begin").ID)
+	rated, other := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "begin").ID),
+		kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "begin").ID)
 	h.Want(http.StatusCreated, nil, "POST", "/api/turns/"+rated.ID+"/feedback",
-		Object{"score": -1, "comment": "too short"})
-	if got := GetTurn(h, rated.ID).Feedback; len(got) != 1 || got[0].Comment != "too short" ||
+		kit.Object{"score": -1, "comment": "too short"})
+	if got := kit.GetTurn(h, rated.ID).Feedback; len(got) != 1 || got[0].Comment != "too short" ||
 		got[0].TurnID != rated.ID {
 		t.Errorf("the turn has %+v", got)
 	}
-	if got := GetTurn(h, other.ID).Feedback; len(got) != 0 {
+	if got := kit.GetTurn(h, other.ID).Feedback; len(got) != 0 {
 		t.Errorf("another turn has %+v", got)
 	}
 }
@@ -194,17 +197,17 @@ func TestI19_SpansByTheConventions(t *testing.T) {
 	defer far.Close()
 	cfg := host.Config{Dir: t.TempDir()}
 	cfg.Models.Gemini, cfg.Models.Default = model.Endpoint{URL: far.URL, Key: "k"}, "gemini/gemini-3.5-flash"
-	strict := Tool("strict", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "", nil })
+	strict := kit.Tool("strict", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "", nil })
 	strict.Parameters = json.RawMessage(`{"type":"object","required":["a"]}`)
 	h := reevetest.Run(t, cfg, strict)
 	bot := h.Agent("bot", "strict").ID
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-		Object{"name": "worse", "config": Object{"model": "gemini/gemini-broken"}})
-	WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "hi").ID)
-	WaitForTurn(h, StartTurn(h, h.Talk("worse").ID, "hi").ID)
-	h.Call(bot, "strict", Object{"a": 1})
-	h.Do("POST", "/api/agents/"+bot+"/calls", Object{"tool": "strict", "args": Object{"b": 2}})
-	h.Do("POST", "/api/agents/"+bot+"/calls", Object{"tool": "nosuch", "args": Object{}})
+		kit.Object{"name": "worse", "config": kit.Object{"model": "gemini/gemini-broken"}})
+	kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "hi").ID)
+	kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("worse").ID, "hi").ID)
+	h.Call(bot, "strict", kit.Object{"a": 1})
+	h.Do("POST", "/api/agents/"+bot+"/calls", kit.Object{"tool": "strict", "args": kit.Object{"b": 2}})
+	h.Do("POST", "/api/agents/"+bot+"/calls", kit.Object{"tool": "nosuch", "args": kit.Object{}})
 	h.Stop() // sends what is left
 	all := map[string][]span{}
 	for _, s := range spans() {

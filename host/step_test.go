@@ -11,24 +11,26 @@ import (
 	"reeve/host"
 	"reeve/model"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // stepper runs a Reeve whose model is overheard, with automations that can send mail, by name and source, and an agent
 // bot with this config.
-func stepper(t *testing.T, config Object, scripts map[string]string) (*reevetest.Host, *RecordingModel, *deeds) {
+func stepper(t *testing.T, config kit.Object,
+	scripts map[string]string) (*reevetest.Host, *kit.RecordingModel, *deeds) {
 	t.Helper()
 	script, err := model.ParseScript([]byte("answers:\n- {text: 'You said it.', when: {said: /./}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, heard := newDeeds(), &RecordingModel{Model: model.Rehearsal(script)}
+	d, heard := newDeeds(), &kit.RecordingModel{Model: model.Rehearsal(script)}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard}, d.tools()...)
 	for name, source := range scripts {
-		h.Want(http.StatusCreated, nil, "POST", "/api/automations", Call{"name": name, "source": source,
+		h.Want(http.StatusCreated, nil, "POST", "/api/automations", kit.Call{"name": name, "source": source,
 			"tools": mailTools})
 	}
 	config["instructions"] = "I am bot."
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents", Object{"name": "bot", "config": config})
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents", kit.Object{"name": "bot", "config": config})
 	return h, heard, d
 }
 
@@ -36,20 +38,20 @@ func stepper(t *testing.T, config Object, scripts map[string]string) (*reevetest
 // given all that the built-in way has, and what it gives is what the model gets.
 func TestW02_AnAutomationAssembles(t *testing.T) {
 	t.Parallel()
-	h, heard, _ := stepper(t, Object{"assembly": "context"}, map[string]string{"context": `
+	h, heard, _ := stepper(t, kit.Object{"assembly": "context"}, map[string]string{"context": `
 const r = input.request;
 const letters = await Mail.list({});
 r.system += ' Letters: ' + letters.join(' ') + '. Turns before: ' + input.recent_turns.length + '. Tools: ' + input.tool_ids.join(' ');
 r.messages.unshift({ role: 'user', text: 'Before: ' + input.agent }, { role: 'assistant', text: 'Noted.' });
 r`})
 	c := h.Talk("bot")
-	WaitForTurn(h, StartTurn(h, c.ID, "first").ID)
+	kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "first").ID)
 	var turn reeve.Turn
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
-		Object{"content": "second",
-			"attachments": []Object{{"media_type": "text/plain",
+		kit.Object{"content": "second",
+			"attachments": []kit.Object{{"media_type": "text/plain",
 				"data": base64.StdEncoding.EncodeToString([]byte("attached"))}}})
-	if d := WaitForTurn(h, turn.ID); d.State != reeve.RunCompleted {
+	if d := kit.WaitForTurn(h, turn.ID); d.State != reeve.RunCompleted {
 		t.Fatalf("%+v", d.Turn)
 	}
 	asked := heard.Requests[len(heard.Requests)-1]
@@ -71,7 +73,7 @@ r`})
 	if !whole || len(asked.Tools) == 0 {
 		t.Errorf("what was attached, or the tools, did not come through: %+v", asked)
 	}
-	steps := ListChildren(h, turn.ID)
+	steps := kit.ListChildren(h, turn.ID)
 	if len(steps) != 1 || steps[0].State != reeve.RunCompleted || len(steps[0].Ancestors) != 1 ||
 		!steps[0].Ancestors[0].OwnRights {
 		t.Errorf("%+v", steps)
@@ -82,13 +84,13 @@ r`})
 // instructions.
 func TestW02_WhatAnAssemblyLeavesOut(t *testing.T) {
 	t.Parallel()
-	h, heard, _ := stepper(t, Object{"assembly": "context", "temperature": 0.2, "effort": "high", "max_tokens": 77}, map[string]string{"context": `
+	h, heard, _ := stepper(t, kit.Object{"assembly": "context", "temperature": 0.2, "effort": "high", "max_tokens": 77}, map[string]string{"context": `
 const said = input.user_message.parts[0].text, messages = [{ role: 'user', text: said }];
 said === 'bare' ? { messages, system: '', effort: 'low', temperature: 0.9, max_tokens: 5 } : { messages }`})
 	c := h.Talk("bot")
 	for said, want := range map[string]model.Request{"plain": {System: "I am bot.", Effort: "high", MaxTokens: 77},
 		"bare": {Effort: "low", MaxTokens: 5}} {
-		if d := WaitForTurn(h, StartTurn(h, c.ID, said).ID); d.State != reeve.RunCompleted {
+		if d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, said).ID); d.State != reeve.RunCompleted {
 			t.Fatalf("%+v", d.Turn)
 		}
 		cold := map[string]float64{"plain": 0.2, "bare": 0.9}[said]
@@ -104,7 +106,7 @@ said === 'bare' ? { messages, system: '', effort: 'low', temperature: 0.9, max_t
 // its code, and no model is asked.
 func TestW09_AnAssemblyThatFails(t *testing.T) {
 	t.Parallel()
-	h, heard, _ := stepper(t, Object{}, map[string]string{
+	h, heard, _ := stepper(t, kit.Object{}, map[string]string{
 		"throws":   `throw new Error('no letters today')`,
 		"words":    `'just words'`,
 		"nothing":  `({ messages: [] })`,
@@ -118,13 +120,13 @@ func TestW09_AnAssemblyThatFails(t *testing.T) {
 	}{"throws": {"no letters today", 3}, "words": {"returned no valid request", 1}, "nothing": {"no messages", 1},
 		"misspelt": {"mesages", 1}, "greedy": {"shell_exec", 1}, "absent": {"not found", 0},
 		"bot": {"not found", 0}} {
-		h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", Object{"config": Object{"assembly": name}})
-		d := WaitForTurn(h, StartTurn(h, c.ID, "hello").ID)
+		h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", kit.Object{"config": kit.Object{"assembly": name}})
+		d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "hello").ID)
 		if d.State != reeve.RunFailed || d.Code != reeve.AssemblyFailed || !strings.Contains(d.Message, want.says) ||
 			d.Moves != 0 {
 			t.Errorf("%s: %+v", name, d.Turn)
 		}
-		if n := len(ListChildren(h, d.ID)); n != want.runs {
+		if n := len(kit.ListChildren(h, d.ID)); n != want.runs {
 			t.Errorf("%s was run %d times, want %d", name, n, want.runs)
 		}
 	}
@@ -137,25 +139,25 @@ func TestW09_AnAssemblyThatFails(t *testing.T) {
 // told.
 func TestK17_AStepThatAPauseEnded(t *testing.T) {
 	t.Parallel()
-	h, _, d := stepper(t, Object{"assembly": "context"}, map[string]string{"context": `
+	h, _, d := stepper(t, kit.Object{"assembly": "context"}, map[string]string{"context": `
 await Items.withItem('a', 'A', async ({ item }) => { await Mail.send({ to: 'one' }); await Mail.send({ to: 'two' }) });
 input.request`})
 	d.hook = func(string) { h.Want(http.StatusOK, nil, "POST", "/api/automations/context/pause", nil) }
-	turn := WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "hello").ID)
-	Equal(t, JoinValues(turn.State, turn.Code, d), "failed CONTEXT_ASSEMBLY_FAILED map[one:1]", "the turn")
+	turn := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "hello").ID)
+	kit.Equal(t, kit.JoinValues(turn.State, turn.Code, d), "failed CONTEXT_ASSEMBLY_FAILED map[one:1]", "the turn")
 	var m reeve.Automation
 	h.Want(http.StatusOK, &m, "GET", "/api/automations/context", nil)
-	Equal(t, m.PausedRun, "", "what is to be carried on with")
+	kit.Equal(t, m.PausedRun, "", "what is to be carried on with")
 	h.Want(http.StatusOK, nil, "POST", "/api/automations/context/resume", nil)
 	var l api.WakeList
 	h.Want(http.StatusOK, &l, "GET", "/api/agents/context/wakes", nil)
-	Equal(t, len(l.Wakes), 0, "wakes of the automation")
+	kit.Equal(t, len(l.Wakes), 0, "wakes of the automation")
 }
 
 // TestW22_AnAutomationTakesNotes: an automation takes notes of each turn once; one that fails only flags the turn.
 func TestW22_AnAutomationTakesNotes(t *testing.T) {
 	t.Parallel()
-	h, _, d := stepper(t, Object{"extraction": "notes"}, map[string]string{"notes": `
+	h, _, d := stepper(t, kit.Object{"extraction": "notes"}, map[string]string{"notes": `
 await Items.withItem(input.turn_id, input.input, async (ctx) => {
   if (ctx.item.isDone) return;
   if (input.input === 'bad') throw new Error('I cannot note that');
@@ -163,11 +165,11 @@ await Items.withItem(input.turn_id, input.input, async (ctx) => {
 });`})
 	c := h.Talk("bot")
 	for _, text := range []string{"one", "two", "bad"} {
-		turn := WaitForTurn(h, StartTurn(h, c.ID, text).ID)
+		turn := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, text).ID)
 		if turn.State != reeve.RunCompleted || turn.Issues.ExtractionFailed != (text == "bad") {
 			t.Errorf("%s: %+v", text, turn.Turn)
 		}
-		if n, want := len(ListChildren(h, turn.ID)), map[bool]int{true: 3, false: 1}[text == "bad"]; n != want {
+		if n, want := len(kit.ListChildren(h, turn.ID)), map[bool]int{true: 3, false: 1}[text == "bad"]; n != want {
 			t.Errorf("%s: %d runs, want %d", text, n, want)
 		}
 	}

@@ -9,32 +9,23 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
-
-// NewTokenFor gives the headers of another user's token, made by the owner.
-func NewTokenFor(h *reevetest.Host, user, role string) []string {
-	h.T.Helper()
-	var made struct {
-		Token string `json:"token"`
-	}
-	h.Want(http.StatusCreated, &made, "POST", "/api/tokens", Object{"name": user, "user": user, "role": role})
-	return []string{"Authorization", "Bearer " + made.Token}
-}
 
 // TestO11_AConversationIsItsParticipants tries every way around the routes of conversations.
 func TestO11_AConversationIsItsParticipants(t *testing.T) {
 	t.Parallel()
 	var sent sync.Map
-	h := RunScripted(t, farScript+
+	h := kit.RunScripted(t, farScript+
 		"- {when: write, calls: [{name: write_file, args: {path: /diary.md, content: mine}}]}\n- {when: {tool: "+
 		"write_file}, text: 'Written.'}\n", far(&sent))
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", Object{"tool_id": "write_file"})
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", Object{"tool_id": "read_file"})
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", kit.Object{"tool_id": "write_file"})
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", kit.Object{"tool_id": "read_file"})
 	c := h.Talk("bot")
-	WaitForTurn(h, StartTurn(h, c.ID, "write").ID)
-	turn := StartTurn(h, c.ID, "begin")
+	kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "write").ID)
+	turn := kit.StartTurn(h, c.ID, "begin")
 	var op reeve.Operation
-	WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool {
+	kit.WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool {
 		var list struct {
 			Operations []reeve.Operation `json:"operations"`
 		}
@@ -47,7 +38,7 @@ func TestO11_AConversationIsItsParticipants(t *testing.T) {
 		return d.State == reeve.RunParked && op.ID != ""
 	})
 	for _, role := range []string{"member", "viewer"} {
-		bob := NewTokenFor(h, "bob-"+role, role)
+		bob := kit.NewTokenFor(h, "bob-"+role, role)
 		for _, query := range []string{"session=" + c.ID, "run=" + turn.ID} {
 			var page api.MessageList
 			h.Want(http.StatusOK, &page, "GET", "/api/agents/bot/messages?"+query, nil, bob...)
@@ -60,32 +51,33 @@ func TestO11_AConversationIsItsParticipants(t *testing.T) {
 			t.Errorf("a response of another: %d %s", r.Status, r.Body)
 		}
 	}
-	bob := NewTokenFor(h, "bob", "member")
-	for name, body := range map[string]Object{
-		"session": {"tool": "read_file", "args": Object{"path": "/diary.md"}, "session": c.ID},
-		"run":     {"tool": "read_file", "args": Object{"path": "/diary.md"}, "run": turn.ID},
+	bob := kit.NewTokenFor(h, "bob", "member")
+	for name, body := range map[string]kit.Object{
+		"session": {"tool": "read_file", "args": kit.Object{"path": "/diary.md"}, "session": c.ID},
+		"run":     {"tool": "read_file", "args": kit.Object{"path": "/diary.md"}, "run": turn.ID},
 	} {
 		if r := h.Do("POST", "/api/agents/bot/calls", body, bob...); r.Status != http.StatusNotFound {
 			t.Errorf("a call in another's %s: %d %s", name, r.Status, r.Body)
 		}
 	}
-	h.Want(http.StatusNotFound, nil, "POST", "/api/operations/"+op.ID+"/result", Object{"content": "forged"}, bob...)
-	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/result", Object{"content": "true"})
-	WaitForTurn(h, turn.ID)
+	h.Want(http.StatusNotFound, nil, "POST", "/api/operations/"+op.ID+"/result", kit.Object{"content": "forged"},
+		bob...)
+	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/result", kit.Object{"content": "true"})
+	kit.WaitForTurn(h, turn.ID)
 }
 
 // Of two people whose parts are ended at the same moment one stays: a conversation is somebody's.
 func TestO11_AConversationKeepsAPerson(t *testing.T) {
 	t.Parallel()
-	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
 		h.Agent("bot")
-		ann := NewTokenFor(h, "ann", "member")
-		NewTokenFor(h, "bob", "member")
+		ann := kit.NewTokenFor(h, "ann", "member")
+		kit.NewTokenFor(h, "bob", "member")
 		for range 20 {
 			var c reeve.Conversation
 			h.Want(http.StatusCreated, &c, "POST", "/api/conversations",
-				Object{"agent": "bot", "participants": []string{"bob"}}, ann...)
+				kit.Object{"agent": "bot", "participants": []string{"bob"}}, ann...)
 			replies := make([]reevetest.Reply, 2)
 			var all sync.WaitGroup
 			for i, name := range []string{"ann", "bob"} {
@@ -101,15 +93,15 @@ func TestO11_AConversationKeepsAPerson(t *testing.T) {
 
 func TestW12_ALostRightEndsAConnection(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: hello, text: hi}\n")
+	h := kit.RunScripted(t, "- {when: hello, text: hi}\n")
 	var made struct {
 		Token string `json:"token"`
 		ID    string `json:"id"`
 	}
-	h.Want(http.StatusCreated, &made, "POST", "/api/tokens", Object{"name": "bob", "user": "bob", "role": "member"})
+	h.Want(http.StatusCreated, &made, "POST", "/api/tokens", kit.Object{"name": "bob", "user": "bob", "role": "member"})
 	c := h.Talk("bot")
 	h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants",
-		Object{"kind": "user", "id": "bob"})
+		kit.Object{"kind": "user", "id": "bob"})
 	s, _ := h.Dial(h.URL+"/conversations/"+c.ID, "Authorization", "Bearer "+made.Token, "X-Workspace-Id", "default")
 	if f := s.Next(); f.Type != reeve.FrameConnected {
 		t.Fatalf("%+v", f)
@@ -122,12 +114,12 @@ func TestW12_ALostRightEndsAConnection(t *testing.T) {
 
 func TestL01_ADestroyedAgentEndsItsTurns(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
+	h := kit.RunScripted(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
 	s.Say("slow")
 	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", Object{"lifecycle": "destroyed"})
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", kit.Object{"lifecycle": "destroyed"})
 	end := s.Done(1)
 	if end.State != reeve.RunCancelled {
 		t.Errorf("%+v", end)
@@ -141,29 +133,29 @@ func TestL01_ADestroyedAgentEndsItsTurns(t *testing.T) {
 
 func TestG23_TheKillSwitchStopsATurnInMidStream(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
+	h := kit.RunScripted(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
 	s.Say("slow")
 	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
-	h.Want(http.StatusNoContent, nil, "POST", "/api/stop", Object{})
+	h.Want(http.StatusNoContent, nil, "POST", "/api/stop", kit.Object{})
 	if end := s.Done(1); end.State != reeve.RunCancelled || end.Code != reeve.Stopped {
 		t.Errorf("%+v", end)
 	}
-	if d := ListTurns(h, c.ID)[0]; d.Spent.Tokens == 0 && d.Moves != 0 {
+	if d := kit.ListTurns(h, c.ID)[0]; d.Spent.Tokens == 0 && d.Moves != 0 {
 		t.Errorf("%+v", d)
 	}
 }
 
 func TestW20_NothingIsDoneBeyondTheLimit(t *testing.T) {
 	t.Parallel()
-	var n Counter
-	h := RunScriptedIn(t, t.TempDir(), "- {when: {system: LOOP}, calls: [{name: effect, args: {}}]}\n",
-		Tool("effect", reeve.Keyed, n.Handle))
+	var n kit.Counter
+	h := kit.RunScriptedIn(t, t.TempDir(), "- {when: {system: LOOP}, calls: [{name: effect, args: {}}]}\n",
+		kit.Tool("effect", reeve.Keyed, n.Handle))
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-		Object{"name": "bot", "config": Object{"instructions": "LOOP", "max_moves": 2}})
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", Object{"tool_id": "effect"})
-	d := WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "go").ID)
+		kit.Object{"name": "bot", "config": kit.Object{"instructions": "LOOP", "max_moves": 2}})
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", kit.Object{"tool_id": "effect"})
+	d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "go").ID)
 	if d.Code != reeve.StepLimit || n.Count() != 2 {
 		t.Errorf("%d effects, %+v", n.Count(), d.Turn)
 	}
@@ -173,7 +165,7 @@ func TestW12_AnAnswerBegunAgainAfterARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	script := "- {when: slow, text: 'w01 w02 w03 w04 w05 w06 w07 w08 w09 w10', pace: 60ms}\n"
-	h := RunScriptedIn(t, dir, script)
+	h := kit.RunScriptedIn(t, dir, script)
 	h.Agent("bot")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
@@ -183,7 +175,7 @@ func TestW12_AnAnswerBegunAgainAfterARestart(t *testing.T) {
 		last = s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 	}
 	h.Stop()
-	h = RunScriptedIn(t, dir, script)
+	h = kit.RunScriptedIn(t, dir, script)
 	s = h.Connect(c.ID, last.Seq)
 	s.Done(1)
 	text, discarded, seq := "", false, last.Seq
@@ -208,9 +200,9 @@ func TestW12_AnAnswerBegunAgainAfterARestart(t *testing.T) {
 
 func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
+	h := kit.RunScripted(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/workspace",
-		Object{"on_exceed": "end", "limit": Object{"tokens": 1_000_000}})
+		kit.Object{"on_exceed": "end", "limit": kit.Object{"tokens": 1_000_000}})
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
 	s.Say("slow")
@@ -218,7 +210,7 @@ func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
 	h.Want(http.StatusOK, nil, "POST", "/api/turns/"+token.TurnID+"/cancel", nil)
 	s.Done(1)
 	h.Stop() // which waits for what is under way
-	h = RunScriptedIn(t, h.Config.Dir, "- {text: x}\n")
+	h = kit.RunScriptedIn(t, h.Config.Dir, "- {text: x}\n")
 	var list struct {
 		Budgets []reeve.Budget `json:"budgets"`
 	}
@@ -226,7 +218,7 @@ func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
 	if len(list.Budgets) != 1 || list.Budgets[0].Used.Tokens == 0 {
 		t.Errorf("%+v", list.Budgets)
 	}
-	if spent := GetTurn(h, token.TurnID).Spent; spent.Tokens != list.Budgets[0].Used.Tokens {
+	if spent := kit.GetTurn(h, token.TurnID).Spent; spent.Tokens != list.Budgets[0].Used.Tokens {
 		t.Errorf("the turn spent %+v, of %+v", spent, list.Budgets)
 	}
 }
@@ -234,15 +226,15 @@ func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
 // A budget that is set while an agent talks, and calls nothing, holds from its next turn on.
 func TestG17_ABudgetThatIsSetMeanwhile(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {text: x}\n")
+	h := kit.RunScripted(t, "- {text: x}\n")
 	s := h.Connect(h.Talk("bot").ID, -1)
 	s.Say("one")
 	s.Done(1)
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:bot",
-		Object{"on_exceed": "end", "limit": Object{"tokens": 1}})
+		kit.Object{"on_exceed": "end", "limit": kit.Object{"tokens": 1}})
 	s.Say("two")
-	Eventually(t, "its end", func() bool { return len(ListRuns(h, "state=failed")) == 1 })
-	if failed := ListRuns(h, "state=failed")[0]; failed.Code != reeve.BudgetExceeded || failed.Input != "two" {
+	kit.Eventually(t, "its end", func() bool { return len(kit.ListRuns(h, "state=failed")) == 1 })
+	if failed := kit.ListRuns(h, "state=failed")[0]; failed.Code != reeve.BudgetExceeded || failed.Input != "two" {
 		t.Errorf("%+v", failed)
 	}
 }
@@ -250,9 +242,10 @@ func TestG17_ABudgetThatIsSetMeanwhile(t *testing.T) {
 func TestW23_ArgumentsThatAreNotJSON(t *testing.T) {
 	t.Parallel()
 	h := responder(t)
-	said := Object{"role": "assistant", "content": nil,
-		"tool_calls": []Object{{"id": "c1", "type": "function", "function": Object{"name": "f", "arguments": "{"}}}}
+	said := kit.Object{"role": "assistant", "content": nil,
+		"tool_calls": []kit.Object{{"id": "c1", "type": "function",
+			"function": kit.Object{"name": "f", "arguments": "{"}}}}
 	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions",
-		Object{"model": "mock", "messages": []Object{{"role": "user", "content": "hi"}, said,
+		kit.Object{"model": "mock", "messages": []kit.Object{{"role": "user", "content": "hi"}, said,
 			{"role": "tool", "tool_call_id": "c1", "content": "no"}, {"role": "user", "content": "hi"}}})
 }

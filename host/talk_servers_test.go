@@ -13,15 +13,16 @@ import (
 	"reeve/host"
 	"reeve/internal/store/storetest"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // talkers are two servers on one PostgreSQL with an agent bot. The second never looks by itself whether the first has
 // committed something: it is as far behind as a server can be.
 func talkers(t *testing.T, script string) (first, behind *reevetest.Host) {
 	t.Helper()
-	url, file := storetest.PostgresURL(t), WriteScript(t, script)
+	url, file := storetest.PostgresURL(t), kit.WriteScript(t, script)
 	config := func() host.Config {
-		cfg := FastConfig(t)
+		cfg := kit.FastConfig(t)
 		cfg.Database, cfg.SecretKey = url, strings.Repeat("ab", 32)
 		cfg.Models.Default, cfg.Models.Script = "rehearsal", file
 		return cfg
@@ -112,7 +113,7 @@ func TestW12_AServerThatIsBehindGivesWhatIsThere(t *testing.T) {
 // client can name it.
 func TestW12_APlaceBeyondTheEndIsRefused(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: hello, text: 'one two three'}\n")
+	h := kit.RunScripted(t, "- {when: hello, text: 'one two three'}\n")
 	c := h.Talk("bot")
 	last := turnAt(h, c.ID)
 	at := "/api/conversations/" + c.ID

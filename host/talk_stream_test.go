@@ -15,6 +15,7 @@ import (
 	"reeve/api"
 	"reeve/client"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // events reads a stream of server-sent events and gives the ids and names, until a name.
@@ -61,7 +62,7 @@ func events(h *reevetest.Host, method, path, body, until string, headers ...stri
 // A turn can be followed as server-sent events, and a conversation from any event on.
 func TestW12_ServerSentEvents(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: hello, text: 'one two three'}\n")
+	h := kit.RunScripted(t, "- {when: hello, text: 'one two three'}\n")
 	c := h.Talk("bot")
 	at := "/api/conversations/" + c.ID
 	// it ends by itself
@@ -73,7 +74,7 @@ func TestW12_ServerSentEvents(t *testing.T) {
 		"k"); fmt.Sprint(again) != fmt.Sprint(ids) {
 		t.Errorf("the same key gave %v, want %v", again, ids)
 	}
-	if n := len(ListTurns(h, c.ID)); n != 1 {
+	if n := len(kit.ListTurns(h, c.ID)); n != 1 {
 		t.Errorf("%d turns", n)
 	}
 	for i := range ids[:len(ids)-1] {
@@ -89,7 +90,7 @@ func TestW12_ServerSentEvents(t *testing.T) {
 	if r := h.Do("GET", at+"/events", nil, "Last-Event-ID", "x"); r.Status != http.StatusBadRequest {
 		t.Errorf("a bad id: %d", r.Status)
 	}
-	if r := h.Do("POST", at+"/turns", Object{"content": "other"}, "Idempotency-Key",
+	if r := h.Do("POST", at+"/turns", kit.Object{"content": "other"}, "Idempotency-Key",
 		"k"); r.Status != http.StatusConflict {
 		t.Errorf("another turn under the key: %d", r.Status)
 	}
@@ -144,7 +145,7 @@ func (p *proxy) breakAll() {
 // The client comes back when the network breaks, again and again, and misses nothing that is kept.
 func TestW12_TheClientComesBack(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: hello, text: 'one two three four five six', pace: 2ms}\n")
+	h := kit.RunScripted(t, "- {when: hello, text: 'one two three four five six', pace: 2ms}\n")
 	p := newProxy(t, strings.TrimPrefix(h.URL, "http://"))
 	c, err := client.New(client.Config{URL: "http://" + p.Addr().String(), Token: h.Token})
 	if err != nil {
@@ -198,10 +199,11 @@ func TestW12_TheClientComesBack(t *testing.T) {
 // An outcome that comes from outside reaches the turn that waits for it.
 func TestW04_AnOutcomeFromOutside(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: shipped, text: 'It is on its way.'}\n- {when: {result: shipped}, text: 'It is on its "+
+	h := kit.RunScripted(t, "- {when: shipped, text: 'It is on its way.'}\n- {when: {result: shipped}, text: 'It is "+
+		"on its "+
 		"way.'}\n- {when: please, calls: [{name: order, args: {}}]}\n- {when: {tool: order}, text: 'Ordered.'}\n",
 		func() reeve.Tool {
-			v := Tool("order", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+			v := kit.Tool("order", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 				return nil, reeve.Errorf(reeve.InProgress, "the shop will say")
 			})
 			v.Async, v.TimeoutMS = true, 60_000
@@ -216,16 +218,16 @@ func TestW04_AnOutcomeFromOutside(t *testing.T) {
 		h.Want(http.StatusOK, &l, "GET", "/api/operations?state=dispatched", nil)
 		if len(l.Operations) == 1 {
 			at := "/api/operations/" + l.Operations[0].ID + "/result"
-			if r := h.Do("POST", at, Object{"content": "shipped"}); r.Status == http.StatusConflict {
+			if r := h.Do("POST", at, kit.Object{"content": "shipped"}); r.Status == http.StatusConflict {
 				continue // it has not been sent yet
 			} else if r.Status != http.StatusOK {
 				t.Fatalf("%d %s", r.Status, r.Body)
 			}
-			h.Want(http.StatusConflict, nil, "POST", at, Object{"content": "twice"})
+			h.Want(http.StatusConflict, nil, "POST", at, kit.Object{"content": "twice"})
 			break
 		}
 	}
-	if f := s.Done(1); f.State != reeve.RunCompleted || GetTurn(h, f.TurnID).Output != "It is on its way." {
+	if f := s.Done(1); f.State != reeve.RunCompleted || kit.GetTurn(h, f.TurnID).Output != "It is on its way." {
 		t.Errorf("%+v", f)
 	}
 }

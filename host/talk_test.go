@@ -8,8 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	seq "slices"
 	"strings"
 	"testing"
@@ -17,51 +15,9 @@ import (
 
 	"reeve"
 	"reeve/api"
-	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
-
-// RunScripted runs a Reeve whose model follows a script, with an agent bot that has these tools.
-func RunScripted(t *testing.T, script string, tools ...reeve.Tool) *reevetest.Host {
-	t.Helper()
-	h := RunScriptedIn(t, t.TempDir(), script, tools...)
-	var ids []string
-	for _, tool := range tools {
-		ids = append(ids, tool.ID)
-	}
-	h.Agent("bot", ids...)
-	return h
-}
-
-func RunScriptedIn(t *testing.T, dir, script string, tools ...reeve.Tool) *reevetest.Host {
-	t.Helper()
-	cfg := host.Config{Dir: dir}
-	cfg.Models.Default, cfg.Models.Script = "rehearsal", WriteScript(t, script)
-	return reevetest.Run(t, cfg, tools...)
-}
-
-// WriteScript writes the answers of a model down.
-func WriteScript(t *testing.T, script string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "script.yaml")
-	if err := os.WriteFile(file, []byte("answers:\n"+script), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
-func ListTurns(h *reevetest.Host, conversation string) []reeve.Turn {
-	h.T.Helper()
-	var l api.TurnList
-	h.Want(http.StatusOK, &l, "GET", "/api/conversations/"+conversation+"/turns", nil)
-	return l.Turns
-}
-
-func GetTurn(h *reevetest.Host, turn string) (d api.TurnDetail) {
-	h.T.Helper()
-	h.Want(http.StatusOK, &d, "GET", "/api/turns/"+turn, nil)
-	return d
-}
 
 // answers gives what the agent said in a turn, from the store.
 func answers(t *testing.T, d api.TurnDetail) (list []string) {
@@ -75,20 +31,9 @@ func answers(t *testing.T, d api.TurnDetail) (list []string) {
 	return list
 }
 
-// FrameTypes lists the types of frames, those that follow each other told once.
-func FrameTypes(list []reeve.Frame) string {
-	var out []string
-	for _, f := range list {
-		if n := len(out); n == 0 || out[n-1] != string(f.Type) {
-			out = append(out, string(f.Type))
-		}
-	}
-	return strings.Join(out, " ")
-}
-
 func TestW01_ATurnInWords(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, `- {text: "Good morning. What can I do for you today?", pace: 1ms}`)
+	h := kit.RunScripted(t, `- {text: "Good morning. What can I do for you today?", pace: 1ms}`)
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
 	s.Say("hello")
@@ -96,10 +41,10 @@ func TestW01_ATurnInWords(t *testing.T) {
 	if end.State != reeve.RunCompleted {
 		t.Fatalf("%+v", end)
 	}
-	if got := FrameTypes(s.Seen); got != "turn_started token message_complete turn_complete" {
+	if got := kit.FrameTypes(s.Seen); got != "turn_started token message_complete turn_complete" {
 		t.Errorf("frames: %s", got)
 	}
-	d := GetTurn(h, end.TurnID)
+	d := kit.GetTurn(h, end.TurnID)
 	said := answers(t, d)
 	whole := s.Seen[len(s.Seen)-2]
 	if len(said) != 1 || said[0] != s.Text(end.TurnID) || said[0] != whole.Text || d.Output != said[0] ||
@@ -120,7 +65,7 @@ func TestW05_ParallelTurns(t *testing.T) {
 		fmt.Fprintf(&script, "- {when: 'ask %d', text: '%s', pace: 3ms}\n", i,
 			strings.Repeat(fmt.Sprintf("this is %d and ", i), 12))
 	}
-	h := RunScripted(t, script.String())
+	h := kit.RunScripted(t, script.String())
 	c := h.Talk("bot")
 	one, two := h.Connect(c.ID, -1), h.Connect(c.ID, -1)
 	for i := range n {
@@ -141,7 +86,7 @@ func TestW05_ParallelTurns(t *testing.T) {
 		if mixed <= n {
 			t.Errorf("the turns did not run together: %d changes of turn", mixed)
 		}
-		for _, turn := range ListTurns(h, c.ID) {
+		for _, turn := range kit.ListTurns(h, c.ID) {
 			i := strings.TrimPrefix(turn.Input, "ask ")
 			text := s.Text(turn.ID)
 			if turn.Output != text || strings.Count(text, "this is "+i+" and") != 12 ||
@@ -154,10 +99,10 @@ func TestW05_ParallelTurns(t *testing.T) {
 
 func TestW12_WhatClientsMaySend(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: hello, text: hi}\n")
+	h := kit.RunScripted(t, "- {when: hello, text: hi}\n")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
-	s.Send(Object{"type": "ping"})
+	s.Send(kit.Object{"type": "ping"})
 	if f := s.Next(); f.Type != reeve.FramePong {
 		t.Errorf("%+v", f)
 	}
@@ -192,17 +137,17 @@ func TestW12_WhatClientsMaySend(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	s.Say("hello") // the connection is still good
-	if s.Done(1); len(ListTurns(h, c.ID)) != 1 {
-		t.Errorf("%d turns", len(ListTurns(h, c.ID)))
+	if s.Done(1); len(kit.ListTurns(h, c.ID)) != 1 {
+		t.Errorf("%d turns", len(kit.ListTurns(h, c.ID)))
 	}
-	s.Send(Object{"type": "message", "content": "hello", "id": "once"})
+	s.Send(kit.Object{"type": "message", "content": "hello", "id": "once"})
 	s.Done(1)
-	s.Send(Object{"type": "message", "content": "hello", "id": "once"}) // a client that is not sure sends it again
-	s.Send(Object{"type": "ping"})
-	if f := s.Next(); f.Type != reeve.FramePong || len(ListTurns(h, c.ID)) != 2 {
-		t.Errorf("%+v, %d turns", f, len(ListTurns(h, c.ID)))
+	s.Send(kit.Object{"type": "message", "content": "hello", "id": "once"}) // a client that is not sure sends it again
+	s.Send(kit.Object{"type": "ping"})
+	if f := s.Next(); f.Type != reeve.FramePong || len(kit.ListTurns(h, c.ID)) != 2 {
+		t.Errorf("%+v, %d turns", f, len(kit.ListTurns(h, c.ID)))
 	}
-	large, err := json.Marshal(Object{"type": "message", "content": strings.Repeat("x", 33<<20)})
+	large, err := json.Marshal(kit.Object{"type": "message", "content": strings.Repeat("x", 33<<20)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +173,7 @@ func TestW12_WhatClientsMaySend(t *testing.T) {
 
 func TestW12_WhoMayConnect(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {text: hi}\n")
+	h := kit.RunScripted(t, "- {text: hi}\n")
 	c := h.Talk("bot")
 	at := h.URL + "/conversations/" + c.ID
 	owner := []string{"Authorization", "Bearer " + h.Token, "X-Workspace-Id", "default"}
@@ -237,7 +182,8 @@ func TestW12_WhoMayConnect(t *testing.T) {
 		t.Errorf("a browser's way in: %s", res.Status)
 	}
 	var other api.NewToken
-	h.Want(http.StatusCreated, &other, "POST", "/api/tokens", Object{"name": "bob", "user": "bob", "role": "member"})
+	h.Want(http.StatusCreated, &other, "POST", "/api/tokens", kit.Object{"name": "bob", "user": "bob",
+		"role": "member"})
 	for name, c := range map[string]struct {
 		url     string
 		headers []string
@@ -305,10 +251,10 @@ func TestW12_WhoMayConnect(t *testing.T) {
 		t.Errorf("from now on: %d %s", r.Status, r.Body)
 	}
 	var viewer api.NewToken
-	h.Want(http.StatusCreated, &viewer, "POST", "/api/tokens", Object{"name": "looks on", "user": "bob",
+	h.Want(http.StatusCreated, &viewer, "POST", "/api/tokens", kit.Object{"name": "looks on", "user": "bob",
 		"role": "viewer"})
 	h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants",
-		Object{"kind": "user", "id": "bob"})
+		kit.Object{"kind": "user", "id": "bob"})
 	s, res := h.Dial(at, "Authorization", "Bearer "+viewer.Token, "X-Workspace-Id", "default")
 	if s == nil {
 		t.Fatal(res.Status)
@@ -325,7 +271,7 @@ func TestW12_WhoMayConnect(t *testing.T) {
 func TestW12_ResumeIsExact(t *testing.T) {
 	t.Parallel()
 	dir, script := t.TempDir(), "- {when: hello, text: 'one two three four five six', pace: 1ms}\n"
-	h := RunScriptedIn(t, dir, script)
+	h := kit.RunScriptedIn(t, dir, script)
 	h.Agent("bot")
 	c := h.Talk("bot")
 	all := h.Connect(c.ID, -1)
@@ -355,7 +301,7 @@ func TestW12_ResumeIsExact(t *testing.T) {
 	}
 	check(h)
 	h.Stop()
-	h = RunScriptedIn(t, dir, script)
+	h = kit.RunScriptedIn(t, dir, script)
 	check(h)
 	var l api.FrameList
 	h.Want(http.StatusOK, &l, "GET", "/api/conversations/"+c.ID+"/frames", nil)
@@ -372,7 +318,7 @@ func TestW12_ResumeIsExact(t *testing.T) {
 // A client that reads nothing harms nobody.
 func TestW12_ASlowClientHarmsNobody(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: hello, text: '"+strings.Repeat("many words ", 400)+"'}\n")
+	h := kit.RunScripted(t, "- {when: hello, text: '"+strings.Repeat("many words ", 400)+"'}\n")
 	c := h.Talk("bot")
 	slow, fast := h.Connect(c.ID, -1), h.Connect(c.ID, -1)
 	for range 20 {
@@ -386,7 +332,7 @@ func TestW12_ASlowClientHarmsNobody(t *testing.T) {
 		}
 		return done == 20
 	})
-	for _, turn := range ListTurns(h, c.ID) {
+	for _, turn := range kit.ListTurns(h, c.ID) {
 		if !strings.HasPrefix(turn.Output, slow.Text(turn.ID)) || turn.Output != fast.Text(turn.ID) {
 			t.Errorf("turn %s: the slow one has %d bytes, the fast one %d of %d", turn.ID, len(slow.Text(turn.ID)),
 				len(fast.Text(turn.ID)), len(turn.Output))
@@ -397,7 +343,7 @@ func TestW12_ASlowClientHarmsNobody(t *testing.T) {
 // A server that stops says so, and clients come back.
 func TestW12_AServerThatStopsSaysSo(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {text: hi}\n")
+	h := kit.RunScripted(t, "- {text: hi}\n")
 	s := h.Connect(h.Talk("bot").ID, -1)
 	gone := make(chan error, 1)
 	go func() { _, _, err := s.Read(context.Background()); gone <- err }()
@@ -410,7 +356,7 @@ func TestW12_AServerThatStopsSaysSo(t *testing.T) {
 func TestW13_AsyncResultsComeAsWholeFrames(t *testing.T) {
 	t.Parallel()
 	finish := make(chan struct{})
-	slow := Tool("slow", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
+	slow := kit.Tool("slow", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
 		select {
 		case <-finish:
 		case <-ctx.Done():
@@ -418,7 +364,7 @@ func TestW13_AsyncResultsComeAsWholeFrames(t *testing.T) {
 		return "the long-awaited outcome", nil
 	})
 	slow.Async = true
-	h := RunScripted(t, "- {when: begin, calls: [{name: slow, args: {}}]}\n- {when: {result: awaited}, text: 'It "+
+	h := kit.RunScripted(t, "- {when: begin, calls: [{name: slow, args: {}}]}\n- {when: {result: awaited}, text: 'It "+
 		"came.'}\n- {when: {tool: slow}, text: 'I will tell you later.'}\n- {when: story, text: '"+
 		strings.Repeat("once upon a time ", 20)+"', pace: 10ms}\n", slow)
 	c := h.Talk("bot")
@@ -445,9 +391,9 @@ func TestW13_AsyncResultsComeAsWholeFrames(t *testing.T) {
 	}
 	if !(story < result && result < end) {
 		t.Errorf("the story began at %d and ended at %d; the result came at %d: %s", story, end, result,
-			FrameTypes(s.Seen))
+			kit.FrameTypes(s.Seen))
 	}
-	for _, turn := range ListTurns(h, c.ID) {
+	for _, turn := range kit.ListTurns(h, c.ID) {
 		if turn.State != reeve.RunCompleted {
 			t.Errorf("%+v", turn)
 		}
@@ -457,10 +403,10 @@ func TestW13_AsyncResultsComeAsWholeFrames(t *testing.T) {
 func TestW14_EverythingCanBeAskedWhileItRuns(t *testing.T) {
 	t.Parallel()
 	entered, finish := make(chan struct{}), make(chan struct{})
-	h := RunScripted(t, "- {when: begin, text: 'Let me look.', calls: [{id: c1, name: wait, args: {}}]}\n- {when: "+
+	h := kit.RunScripted(t, "- {when: begin, text: 'Let me look.', calls: [{id: c1, name: wait, args: {}}]}\n- {when: "+
 		"{tool: "+
 		"wait}, text: 'Done.'}\n",
-		Tool("wait", reeve.Read, func(context.Context, *reeve.Invocation) (any,
+		kit.Tool("wait", reeve.Read, func(context.Context, *reeve.Invocation) (any,
 			error) {
 			close(entered)
 			<-finish
@@ -470,16 +416,16 @@ func TestW14_EverythingCanBeAskedWhileItRuns(t *testing.T) {
 	s := h.Connect(c.ID, -1)
 	s.Say("begin")
 	<-entered
-	list := ListTurns(h, c.ID)
+	list := kit.ListTurns(h, c.ID)
 	if len(list) != 1 || list[0].State != reeve.RunRunning {
 		t.Fatalf("%+v", list)
 	}
-	if d := GetTurn(h, list[0].ID); len(answers(t, d)) != 1 || d.Messages[0].Kind != reeve.UserMessage {
+	if d := kit.GetTurn(h, list[0].ID); len(answers(t, d)) != 1 || d.Messages[0].Kind != reeve.UserMessage {
 		t.Errorf("while it runs: %+v", d.Messages)
 	}
 	close(finish)
 	s.Done(1)
-	d := GetTurn(h, list[0].ID)
+	d := kit.GetTurn(h, list[0].ID)
 	var kind []string
 	for _, m := range d.Messages {
 		kind = append(kind, string(m.Kind))
@@ -503,8 +449,9 @@ func TestW14_EverythingCanBeAskedWhileItRuns(t *testing.T) {
 	if n != len(d.Messages) {
 		t.Errorf("%d messages in the history, %d in the turn", n, len(d.Messages))
 	}
-	h.Want(http.StatusCreated, nil, "POST", "/api/turns/"+d.ID+"/feedback", Object{"score": 1, "comment": "well done"})
-	if d := GetTurn(h, d.ID); len(d.Feedback) != 1 || d.Feedback[0].Comment != "well done" {
+	h.Want(http.StatusCreated, nil, "POST", "/api/turns/"+d.ID+"/feedback",
+		kit.Object{"score": 1, "comment": "well done"})
+	if d := kit.GetTurn(h, d.ID); len(d.Feedback) != 1 || d.Feedback[0].Comment != "well done" {
 		t.Errorf("%+v", d.Feedback)
 	}
 }
@@ -512,10 +459,10 @@ func TestW14_EverythingCanBeAskedWhileItRuns(t *testing.T) {
 func TestW21_CancelStopsATurnWithinASecond(t *testing.T) {
 	t.Parallel()
 	entered := make(chan struct{}, 10)
-	h := RunScripted(t, "- {when: story, text: '"+strings.Repeat("and so on ", 3000)+
+	h := kit.RunScripted(t, "- {when: story, text: '"+strings.Repeat("and so on ", 3000)+
 		"', pace: 5ms}\n- {when: work, calls: [{id: a, name: hang, args: {}}, {id: b, name: hang, args: {}}]}\n- "+
 		"{when: hello, text: 'Still here.'}\n",
-		Tool("hang", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
+		kit.Tool("hang", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
 			entered <- struct{}{}
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -525,9 +472,9 @@ func TestW21_CancelStopsATurnWithinASecond(t *testing.T) {
 	cancel := func(turn string) {
 		t.Helper()
 		began := time.Now()
-		s.Send(Object{"type": "cancel", "turn_id": turn})
+		s.Send(kit.Object{"type": "cancel", "turn_id": turn})
 		f := s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameComplete })
-		if f.State != reeve.RunCancelled || time.Since(began) > StopTimeout {
+		if f.State != reeve.RunCancelled || time.Since(began) > kit.StopTimeout {
 			t.Errorf("after %s: %+v", time.Since(began), f)
 		}
 	}
@@ -546,7 +493,7 @@ func TestW21_CancelStopsATurnWithinASecond(t *testing.T) {
 	deadline := time.Now().Add(reevetest.Wait)
 	for {
 		results, actions := 0, 0
-		for _, m := range GetTurn(h, turn).Messages {
+		for _, m := range kit.GetTurn(h, turn).Messages {
 			switch m.Kind {
 			case reeve.Action:
 				actions++
@@ -564,7 +511,7 @@ func TestW21_CancelStopsATurnWithinASecond(t *testing.T) {
 	}
 	var after reeve.Turn
 	h.Want(http.StatusConflict, nil, "POST", "/api/turns/"+turn+"/cancel", nil)
-	h.Want(http.StatusCreated, &after, "POST", "/api/conversations/"+c.ID+"/turns", Object{"content": "a story"})
+	h.Want(http.StatusCreated, &after, "POST", "/api/conversations/"+c.ID+"/turns", kit.Object{"content": "a story"})
 	h.Want(http.StatusOK, &after, "POST", "/api/turns/"+after.ID+"/cancel", nil)
 	if after.State != reeve.RunCancelled {
 		t.Errorf("%+v", after)
@@ -580,7 +527,7 @@ type play struct {
 }
 
 // playground says something in a session and gives the events, as they come, to f; when f says so it hangs up.
-func playground(h *reevetest.Host, session string, body Object, f func(play) bool) {
+func playground(h *reevetest.Host, session string, body kit.Object, f func(play) bool) {
 	h.T.Helper()
 	ctx, cancel := context.WithTimeout(h.T.Context(), reevetest.Wait)
 	defer cancel()
@@ -626,23 +573,24 @@ func playground(h *reevetest.Host, session string, body Object, f func(play) boo
 
 func TestI17_ThePlayground(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: both, calls: [{id: c1, name: echo, args: {n: 1}}, {id: c2, name: echo, args: {n: "+
+	h := kit.RunScripted(t, "- {when: both, calls: [{id: c1, name: echo, args: {n: 1}}, {id: c2, name: echo, args: {n: "+
 		"2}}]}\n- {when: {tool: echo}, text: 'Both are there.'}\n- {when: {system: 'I am {{x}} $1 %s'}, text: 'I "+
 		"know who you are.'}\n"+
 		"- {when: write, calls: [{name: write_file, args: {path: /notes.txt, content: remembered}}]}\n- {when: read, "+
 		"calls: [{name: read_file, args: {path: /notes.txt}}]}\n",
-		Tool("echo", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+		kit.Tool("echo", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 			return "echo of " +
 				string(inv.Args), nil
 		}))
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", Object{"tool_id": "write_file"})
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", Object{"tool_id": "read_file"})
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", Object{"config": Object{"instructions": "I am {{who}}"}})
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", kit.Object{"tool_id": "write_file"})
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", kit.Object{"tool_id": "read_file"})
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot",
+		kit.Object{"config": kit.Object{"instructions": "I am {{who}}"}})
 
 	var types []string
 	var text, conversation string
 	args, results := map[string]string{}, map[string]string{}
-	playground(h, "sess_1", Object{"message": "both, please", "agentId": "bot"}, func(p play) bool {
+	playground(h, "sess_1", kit.Object{"message": "both, please", "agentId": "bot"}, func(p play) bool {
 		if n := len(types); n == 0 || types[n-1] != p.Type {
 			types = append(types, p.Type)
 		}
@@ -672,7 +620,7 @@ func TestI17_ThePlayground(t *testing.T) {
 		}
 	}
 
-	say := func(body Object) (text string) { // the session goes on, with its history and its files
+	say := func(body kit.Object) (text string) { // the session goes on, with its history and its files
 		body["agentId"] = "bot"
 		playground(h, "sess_1", body, func(p play) bool {
 			text += p.Text + p.Result
@@ -683,27 +631,28 @@ func TestI17_ThePlayground(t *testing.T) {
 		})
 		return text
 	}
-	say(Object{"message": "write"})
-	if got := say(Object{"message": "read"}); !strings.Contains(got, "remembered") {
+	say(kit.Object{"message": "write"})
+	if got := say(kit.Object{"message": "read"}); !strings.Contains(got, "remembered") {
 		t.Errorf("the file says %q", got)
 	}
-	if got := say(Object{"message": "who?", "variables": Object{"who": "{{x}} $1 %s"}}); got != "I know who you are." {
+	if got := say(kit.Object{"message": "who?",
+		"variables": kit.Object{"who": "{{x}} $1 %s"}}); got != "I know who you are." {
 		t.Errorf("a variable was not inserted literally: %q", got)
 	}
-	if n := len(ListTurns(h, conversation)); n != 4 {
+	if n := len(kit.ListTurns(h, conversation)); n != 4 {
 		t.Errorf("%d turns", n)
 	}
 }
 
 func TestI18_LoopsAndDisconnects(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: loop, calls: [{name: again, args: {}}]}\n- {when: {tool: again, offers: again}, "+
+	h := kit.RunScripted(t, "- {when: loop, calls: [{name: again, args: {}}]}\n- {when: {tool: again, offers: again}, "+
 		"calls: "+
 		"[{name: again, args: {}}]}\n- {when: story, text: '"+
 		strings.Repeat("and so on ", 3000)+"', pace: 5ms}\n- {when: hello, text: 'Hello.'}\n",
-		Tool("again", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "again", nil }))
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", Object{"config": Object{"max_moves": 4}})
-	said := Object{"message": "loop", "agentId": "bot"}
+		kit.Tool("again", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "again", nil }))
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", kit.Object{"config": kit.Object{"max_moves": 4}})
+	said := kit.Object{"message": "loop", "agentId": "bot"}
 	calls, recoverable, conversation := 0, false, ""
 	playground(h, "s", said, func(p play) bool {
 		switch p.Type {
@@ -722,7 +671,7 @@ func TestI18_LoopsAndDisconnects(t *testing.T) {
 	text := ""
 	hello := func() {
 		text = ""
-		playground(h, "s", Object{"message": "hello", "agentId": "bot"},
+		playground(h, "s", kit.Object{"message": "hello", "agentId": "bot"},
 			func(p play) bool { text += p.Text; return false })
 		if text != "Hello." {
 			t.Errorf("the session is not usable: %q", text)
@@ -730,14 +679,14 @@ func TestI18_LoopsAndDisconnects(t *testing.T) {
 	}
 	hello()
 	// and hangs up
-	playground(h, "s", Object{"message": "a story", "agentId": "bot"},
+	playground(h, "s", kit.Object{"message": "a story", "agentId": "bot"},
 		func(p play) bool { return p.Type == "text-delta" })
 	for deadline := time.Now().Add(reevetest.Wait); ; {
-		if list := ListTurns(h, conversation); len(list) == 3 && list[0].State == reeve.RunCancelled {
+		if list := kit.ListTurns(h, conversation); len(list) == 3 && list[0].State == reeve.RunCancelled {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the turn goes on: %+v", ListTurns(h, conversation)[0])
+			t.Fatalf("the turn goes on: %+v", kit.ListTurns(h, conversation)[0])
 		}
 	}
 	hello()

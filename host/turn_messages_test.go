@@ -9,6 +9,7 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // messageIDs is messages by their ids, in order.
@@ -37,25 +38,25 @@ func pages(h *reevetest.Host, agent, run string, limit int, headers ...string) (
 // A turn's messages are what it thought and did, and nothing of the other turns of its conversation.
 func TestW14_TheMessagesOfATurn(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: write, calls: [{name: write_file, args: {path: /diary.md, content: mine}}]}\n- "+
+	h := kit.RunScripted(t, "- {when: write, calls: [{name: write_file, args: {path: /diary.md, content: mine}}]}\n- "+
 		"{when: "+
 		"{tool: write_file}, text: 'Written.'}\n- {when: hello, text: 'Hi.'}\n")
 	for _, tool := range []string{"write_file", "read_file"} {
-		h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", Object{"tool_id": tool})
+		h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", kit.Object{"tool_id": tool})
 	}
 	h.Agent("other", "read_file")
 	c := h.Talk("bot")
 	var list []string
 	for _, text := range []string{"hello", "write", "hello"} {
-		turn := StartTurn(h, c.ID, text)
-		WaitForTurn(h, turn.ID)
+		turn := kit.StartTurn(h, c.ID, text)
+		kit.WaitForTurn(h, turn.ID)
 		list = append(list, turn.ID)
 	}
-	byHand := Object{"tool": "read_file", "args": Object{"path": "/diary.md"}, "run": list[1]}
+	byHand := kit.Object{"tool": "read_file", "args": kit.Object{"path": "/diary.md"}, "run": list[1]}
 	// the turn is over; the refusal is recorded in it
 	h.Want(http.StatusConflict, nil, "POST", "/api/agents/bot/calls", byHand)
 	for i, want := range []int{2, 7, 2} {
-		whole := GetTurn(h, list[i]).Messages
+		whole := kit.GetTurn(h, list[i]).Messages
 		if len(whole) != want {
 			t.Errorf("turn %d has %d messages, want %d", i, len(whole), want)
 		}
@@ -68,13 +69,13 @@ func TestW14_TheMessagesOfATurn(t *testing.T) {
 	if got := pages(h, "other", list[1], 500); len(got) != 0 {
 		t.Errorf("another agent has %d messages in the turn", len(got))
 	}
-	bob := NewTokenFor(h, "bob", "viewer")
+	bob := kit.NewTokenFor(h, "bob", "viewer")
 	if got := pages(h, "bot", list[1], 500, bob...); len(got) != 0 {
 		t.Errorf("somebody who does not see the conversation reads %d messages of its turn", len(got))
 	}
 	h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants",
-		Object{"kind": "user", "id": "bob"})
-	if got := pages(h, "bot", list[2], 500, bob...); messageIDs(got) != messageIDs(GetTurn(h, list[2]).Messages) {
+		kit.Object{"kind": "user", "id": "bob"})
+	if got := pages(h, "bot", list[2], 500, bob...); messageIDs(got) != messageIDs(kit.GetTurn(h, list[2]).Messages) {
 		t.Errorf("somebody who takes part reads %+v", got)
 	}
 	h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+c.AgentID, nil)

@@ -19,88 +19,13 @@ import (
 	"reeve/host"
 	"reeve/model"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
-
-// StartTurn begins a turn over REST.
-func StartTurn(h *reevetest.Host, conversation, text string) (turn reeve.Turn) {
-	h.T.Helper()
-	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+conversation+"/turns", Object{"content": text})
-	return turn
-}
-
-// WaitForTurn waits until a turn has ended.
-func WaitForTurn(h *reevetest.Host, turn string) api.TurnDetail {
-	h.T.Helper()
-	return WaitForTurnWhere(h, turn, func(d api.TurnDetail) bool { return d.State.Final() })
-}
-
-// WaitForTurnWhere waits until a turn is as it should be.
-func WaitForTurnWhere(h *reevetest.Host, turn string, is func(api.TurnDetail) bool) api.TurnDetail {
-	h.T.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; {
-		d := GetTurn(h, turn)
-		if is(d) {
-			return d
-		}
-		if time.Now().After(deadline) {
-			h.T.Fatalf("the turn is %+v", d.Turn)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
-// CheckTurn checks what must hold of every recorded turn (W22): it has ended, every call has one result, answers come
-// in order.
-func CheckTurn(t *testing.T, h *reevetest.Host, d api.TurnDetail) {
-	t.Helper()
-	if !d.State.Final() || d.FinishedAt == nil {
-		t.Errorf("turn %s is %s", d.ID, d.State)
-	}
-	results := map[string]int{}
-	last := ""
-	for i, m := range d.Messages {
-		switch {
-		case m.Kind == reeve.ToolResult:
-			results[m.ActionID]++
-			if m.ActionID != last {
-				t.Errorf("message %d is not behind its call", i)
-			}
-		case m.ID <= last:
-			t.Errorf("message %d is out of order", i)
-		default:
-			last = m.ID
-		}
-	}
-	for _, m := range d.Messages {
-		if m.Kind == reeve.Action && results[m.ID] != 1 {
-			t.Errorf("call %s has %d results", m.ID, results[m.ID])
-		}
-	}
-	var frames struct {
-		Frames []reeve.Frame `json:"frames"`
-	}
-	h.Want(http.StatusOK, &frames, "GET", "/api/conversations/"+d.ConversationID+"/frames", nil)
-	seq, started, complete := int64(0), 0, 0
-	for _, f := range frames.Frames {
-		if f.Seq <= seq {
-			t.Errorf("frame %d follows %d", f.Seq, seq)
-		}
-		seq = f.Seq
-		if f.TurnID == d.ID && f.Type == reeve.FrameStarted {
-			started++
-		}
-		if f.TurnID == d.ID && f.Type == reeve.FrameComplete {
-			complete++
-		}
-	}
-	if started != 1 || complete != 1 {
-		t.Errorf("turn %s was told to begin %d times and to end %d times", d.ID, started, complete)
-	}
-}
 
 func TestW08_ARetryTellsClientsToDiscard(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: {said: hello, every: 2}, text: 'one two three four', fail: {cut: true, after: 2}}\n- "+
+	h := kit.RunScripted(t, "- {when: {said: hello, every: 2}, text: 'one two three four', fail: {cut: true, after: "+
+		"2}}\n- "+
 		"{when: hello, text: 'five six'}\n")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
@@ -110,26 +35,27 @@ func TestW08_ARetryTellsClientsToDiscard(t *testing.T) {
 	for _, f := range s.Seen {
 		discarded = discarded || f.Type == reeve.FrameToken && f.Discard
 	}
-	d := GetTurn(h, end.TurnID)
+	d := kit.GetTurn(h, end.TurnID)
 	if !discarded || d.State != reeve.RunCompleted || d.Output != "five six" || d.Moves != 1 {
 		t.Errorf("discarded %v, %+v", discarded, d.Turn)
 	}
-	CheckTurn(t, h, d)
+	kit.CheckTurn(t, h, d)
 }
 
 func TestW08_AModelThatStaysDownFailsTheTurnOnly(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: down, fail: {status: 500, message: broken}}\n- {when: nonsense, fail: {nonsense: "+
+	h := kit.RunScripted(t, "- {when: down, fail: {status: 500, message: broken}}\n- {when: nonsense, fail: {nonsense: "+
 		"true}}\n- {when: hello, text: 'I am here.'}\n")
 	c := h.Talk("bot")
 	for text, code := range map[string]reeve.Code{"down": reeve.Unavailable, "nonsense": reeve.ModelFailed} {
-		d := WaitForTurn(h, StartTurn(h, c.ID, text).ID)
+		d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, text).ID)
 		if d.State != reeve.RunFailed || d.Code != code {
 			t.Errorf("%s: %+v", text, d.Turn)
 		}
-		CheckTurn(t, h, d)
+		kit.CheckTurn(t, h, d)
 	}
-	if d := WaitForTurn(h, StartTurn(h, c.ID, "hello").ID); d.State != reeve.RunCompleted || d.Output != "I am here." {
+	if d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "hello").ID); d.State != reeve.RunCompleted ||
+		d.Output != "I am here." {
 		t.Errorf("the conversation goes on: %+v", d.Turn)
 	}
 }
@@ -138,24 +64,24 @@ func TestW10_AHungToolTimesOutAndTheModelIsTold(t *testing.T) {
 	t.Parallel()
 	end := make(chan struct{})
 	defer close(end)
-	hang := Tool("hang", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+	hang := kit.Tool("hang", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 		<-end
 		return "too late", nil
 	})
 	hang.TimeoutMS = 50
-	h := RunScripted(t, "- {when: begin, calls: [{name: hang, args: {}}]}\n- {when: {result: TIMEOUT}, text: 'It "+
+	h := kit.RunScripted(t, "- {when: begin, calls: [{name: hang, args: {}}]}\n- {when: {result: TIMEOUT}, text: 'It "+
 		"hangs.'}\n",
 		hang)
-	d := WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "begin").ID)
+	d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "begin").ID)
 	if d.State != reeve.RunCompleted || d.Output != "It hangs." || d.Issues.ToolFailures != 1 {
 		t.Errorf("%+v", d.Turn)
 	}
-	CheckTurn(t, h, d)
+	kit.CheckTurn(t, h, d)
 }
 
 // far is an asynchronous tool whose outcome is delivered from outside.
 func far(sent *sync.Map) reeve.Tool {
-	t := Tool("far", reeve.Keyed, func(_ context.Context, inv *reeve.Invocation) (any, error) {
+	t := kit.Tool("far", reeve.Keyed, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		n, _ := sent.LoadOrStore(inv.Operation, new(int))
 		*n.(*int)++
 		return nil, reeve.Errorf(reeve.InProgress, "it will come")
@@ -171,12 +97,12 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 	t.Parallel()
 	var sent sync.Map
 	dir := t.TempDir()
-	h := RunScriptedIn(t, dir, farScript, far(&sent))
+	h := kit.RunScriptedIn(t, dir, farScript, far(&sent))
 	h.Agent("bot", "far")
 	c := h.Talk("bot")
-	turn := StartTurn(h, c.ID, "begin")
+	turn := kit.StartTurn(h, c.ID, "begin")
 	var op reeve.Operation
-	WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool {
+	kit.WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool {
 		var list struct {
 			Operations []reeve.Operation `json:"operations"`
 		}
@@ -187,14 +113,15 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 		return d.State == reeve.RunParked && op.ID != ""
 	})
 	h.Stop()
-	h = RunScriptedIn(t, dir, farScript, far(&sent))
+	h = kit.RunScriptedIn(t, dir, farScript, far(&sent))
 	// which of the two it is nobody can tell
-	for _, none := range []Object{{}, {"error": ""}, {"error": nil}, {"content": nil}, {"content": "42", "error": "no"},
+	for _, none := range []kit.Object{{}, {"error": ""}, {"error": nil}, {"content": nil},
+		{"content": "42", "error": "no"},
 		{"content": nil, "error": "no"}} {
 		h.Want(http.StatusBadRequest, nil, "POST", "/api/operations/"+op.ID+"/result", none)
 	}
-	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/result", Object{"content": "42"})
-	d := WaitForTurn(h, turn.ID)
+	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/result", kit.Object{"content": "42"})
+	d := kit.WaitForTurn(h, turn.ID)
 	if d.State != reeve.RunCompleted || d.Output != "It is done." || d.Moves != 3 {
 		t.Errorf("%+v", d.Turn)
 	}
@@ -204,29 +131,30 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 		}
 		return true
 	})
-	CheckTurn(t, h, d)
+	kit.CheckTurn(t, h, d)
 	// a second time
-	h.Want(http.StatusConflict, nil, "POST", "/api/operations/"+op.ID+"/result", Object{"content": "43"})
-	if again := GetTurn(h, turn.ID); len(again.Messages) != len(d.Messages) {
+	h.Want(http.StatusConflict, nil, "POST", "/api/operations/"+op.ID+"/result", kit.Object{"content": "43"})
+	if again := kit.GetTurn(h, turn.ID); len(again.Messages) != len(d.Messages) {
 		t.Error("a second result changed the turn")
 	}
 }
 
 func TestI08_TheToolsOfATurn(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: begin, calls: [{name: one, args: {}}, {name: two, args: {}}]}\n- {when: {tool: two}, "+
+	h := kit.RunScripted(t, "- {when: begin, calls: [{name: one, args: {}}, {name: two, args: {}}]}\n- {when: {tool: "+
+		"two}, "+
 		"text: done}\n",
-		Tool("one", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "1", nil }),
-		Tool("two", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "2", nil }))
+		kit.Tool("one", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "1", nil }),
+		kit.Tool("two", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "2", nil }))
 	c := h.Talk("bot")
 	var turn reeve.Turn
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
-		Object{"content": "begin", "tools": []string{"two"}})
-	d := WaitForTurn(h, turn.ID)
+		kit.Object{"content": "begin", "tools": []string{"two"}})
+	d := kit.WaitForTurn(h, turn.ID)
 	if d.Issues.ToolFailures != 1 {
 		t.Errorf("with the tool two alone: %+v", d.Turn)
 	}
-	if d := WaitForTurn(h, StartTurn(h, c.ID, "begin").ID); d.Issues.ToolFailures != 0 {
+	if d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "begin").ID); d.Issues.ToolFailures != 0 {
 		t.Errorf("with the agent's own: %+v", d.Turn)
 	}
 }
@@ -234,12 +162,12 @@ func TestI08_TheToolsOfATurn(t *testing.T) {
 // What people call a model is no name of a series: each would be kept for ever, and shown to whoever looks.
 func TestI19_ModelsThatNobodyKnowsAreCountedTogether(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: begin, text: done}\n")
+	h := kit.RunScripted(t, "- {when: begin, text: done}\n")
 	for _, model := range []string{"rehearsal/made-up", "made-up"} {
 		var turn reeve.Turn
 		h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+h.Talk("bot").
-			ID+"/turns", Object{"content": "begin", "model": model})
-		WaitForTurn(h, turn.ID)
+			ID+"/turns", kit.Object{"content": "begin", "model": model})
+		kit.WaitForTurn(h, turn.ID)
 	}
 	metrics := string(h.Do("GET", "/metrics", nil).Body)
 	if strings.Contains(metrics, "made-up") ||
@@ -252,7 +180,7 @@ func TestI19_ModelsThatNobodyKnowsAreCountedTogether(t *testing.T) {
 // An operation of which a person has said what becomes of it waits for nobody.
 func TestI19_WhatWaitsForAPerson(t *testing.T) {
 	t.Parallel()
-	h := reevetest.Start(t, Tool("send", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
+	h := reevetest.Start(t, kit.Tool("send", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
 		return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
 	}))
 	res := h.Call(h.Agent("a", "send").ID, "send", nil)
@@ -263,7 +191,7 @@ func TestI19_WhatWaitsForAPerson(t *testing.T) {
 		}
 		if n == "1" {
 			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/resolve",
-				Object{"resolution": "skip"})
+				kit.Object{"resolution": "skip"})
 		}
 	}
 }
@@ -271,14 +199,14 @@ func TestI19_WhatWaitsForAPerson(t *testing.T) {
 func TestW04_ParallelTurnsWhileOneWaits(t *testing.T) {
 	t.Parallel()
 	var sent sync.Map
-	h := RunScripted(t, farScript+"- {when: weather, text: 'It rains.'}\n", far(&sent))
+	h := kit.RunScripted(t, farScript+"- {when: weather, text: 'It rains.'}\n", far(&sent))
 	c := h.Talk("bot")
-	first := StartTurn(h, c.ID, "begin")
-	WaitForTurnWhere(h, first.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
-	if d := WaitForTurn(h, StartTurn(h, c.ID, "the weather?").ID); d.Output != "It rains." {
+	first := kit.StartTurn(h, c.ID, "begin")
+	kit.WaitForTurnWhere(h, first.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
+	if d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "the weather?").ID); d.Output != "It rains." {
 		t.Errorf("%+v", d.Turn)
 	}
-	if d := GetTurn(h, first.ID); d.State != reeve.RunParked {
+	if d := kit.GetTurn(h, first.ID); d.State != reeve.RunParked {
 		t.Errorf("the first turn is %+v", d.Turn)
 	}
 }
@@ -289,14 +217,15 @@ func responder(t *testing.T) *reevetest.Host {
 	cfg := host.Config{Dir: t.TempDir()}
 	cfg.Models.Default, cfg.Models.Script = "rehearsal", "../model/testdata/clients.yaml"
 	h := reevetest.Run(t, cfg,
-		Tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil }))
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents", Object{"name": "mock", "config": Object{"model": "mock"}})
+		kit.Tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil }))
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
+		kit.Object{"name": "mock", "config": kit.Object{"model": "mock"}})
 	return h
 }
 
 // weather is a tool that the client offers.
-var weather = Object{"type": "function", "function": Object{"name": "get_weather",
-	"parameters": Object{"type": "object", "properties": Object{"city": Object{"type": "string"}}}}}
+var weather = kit.Object{"type": "function", "function": kit.Object{"name": "get_weather",
+	"parameters": kit.Object{"type": "object", "properties": kit.Object{"city": kit.Object{"type": "string"}}}}}
 
 func TestW23_ChatCompletions(t *testing.T) {
 	t.Parallel()
@@ -323,44 +252,45 @@ func TestW23_ChatCompletions(t *testing.T) {
 			Total      int `json:"total_tokens"`
 		}
 	}
-	ask := func(body Object) (c completion) {
+	ask := func(body kit.Object) (c completion) {
 		t.Helper()
 		body["model"] = "mock"
 		h.Want(http.StatusOK, &c, "POST", "/v1/chat/completions", body, "X-Workspace-Id", "")
 		return c
 	}
-	user := func(text string) Object { return Object{"role": "user", "content": text} }
-	plain := ask(Object{"messages": []Object{user("hi")}})
+	user := func(text string) kit.Object { return kit.Object{"role": "user", "content": text} }
+	plain := ask(kit.Object{"messages": []kit.Object{user("hi")}})
 	if c := plain.Choices[0]; c.Message.Content != "Hello, how can I help you today?" || c.Finish != "stop" ||
 		plain.Usage.Total != plain.Usage.Prompt+plain.Usage.Completion {
 		t.Errorf("%+v", plain)
 	}
-	called := ask(Object{"messages": []Object{user("weather in two cities?")}, "tools": []Object{weather}})
+	called := ask(kit.Object{"messages": []kit.Object{user("weather in two cities?")}, "tools": []kit.Object{weather}})
 	calls := called.Choices[0].Message.ToolCalls
 	if called.Choices[0].Finish != "tool_calls" || len(calls) != 2 ||
 		calls[1].Function.Arguments != `{"city":"Rome"}` || calls[0].ID == calls[1].ID {
 		t.Fatalf("%+v", called)
 	}
-	said := Object{"role": "assistant",
-		"tool_calls": []Object{{"id": calls[0].ID, "type": "function", "function": Object{"name": "get_weather",
+	said := kit.Object{"role": "assistant",
+		"tool_calls": []kit.Object{{"id": calls[0].ID, "type": "function", "function": kit.Object{"name": "get_weather",
 			"arguments": `{"city":"Paris"}`}}}}
-	answered := ask(Object{"messages": []Object{user("weather in Paris?"), said,
-		{"role": "tool", "tool_call_id": calls[0].ID, "content": "21"}}, "tools": []Object{weather}})
+	answered := ask(kit.Object{"messages": []kit.Object{user("weather in Paris?"), said,
+		{"role": "tool", "tool_call_id": calls[0].ID, "content": "21"}}, "tools": []kit.Object{weather}})
 	if got := answered.Choices[0].Message.Content; got != "It is 21 degrees there." {
 		t.Errorf("with the result the answer is %q", got)
 	}
-	stream := string(h.Do("POST", "/v1/chat/completions", Object{"model": "mock", "messages": []Object{user("hi")},
-		"stream": true}, "X-Workspace-Id", "").Body)
+	stream := string(h.Do("POST", "/v1/chat/completions",
+		kit.Object{"model": "mock", "messages": []kit.Object{user("hi")},
+			"stream": true}, "X-Workspace-Id", "").Body)
 	if !strings.HasSuffix(stream, "data: [DONE]\n\n") || strings.Count(stream, `"content"`) < 4 {
 		t.Errorf("streamed %s", stream)
 	}
-	for name, body := range map[string]Object{
-		"no messages":             {"messages": []Object{}},
-		"an unknown role":         {"messages": []Object{{"role": "wizard", "content": "x"}}},
-		"a result without a call": {"messages": []Object{{"role": "tool", "tool_call_id": "x", "content": "21"}}},
-		"two answers":             {"messages": []Object{user("hi")}, "n": 2},
-		"a picture that is no URL": {"messages": []Object{{"role": "user",
-			"content": []Object{{"type": "image_url", "image_url": Object{"url": "ftp://x"}}}}}},
+	for name, body := range map[string]kit.Object{
+		"no messages":             {"messages": []kit.Object{}},
+		"an unknown role":         {"messages": []kit.Object{{"role": "wizard", "content": "x"}}},
+		"a result without a call": {"messages": []kit.Object{{"role": "tool", "tool_call_id": "x", "content": "21"}}},
+		"two answers":             {"messages": []kit.Object{user("hi")}, "n": 2},
+		"a picture that is no URL": {"messages": []kit.Object{{"role": "user",
+			"content": []kit.Object{{"type": "image_url", "image_url": kit.Object{"url": "ftp://x"}}}}}},
 	} {
 		body["model"] = "mock"
 		if r := h.Do("POST", "/v1/chat/completions", body); r.Status != http.StatusBadRequest ||
@@ -369,7 +299,7 @@ func TestW23_ChatCompletions(t *testing.T) {
 		}
 	}
 	if r := h.Do("POST", "/v1/chat/completions",
-		Object{"model": "bad", "messages": []Object{user("hi")}}); r.Status != http.StatusNotFound ||
+		kit.Object{"model": "bad", "messages": []kit.Object{user("hi")}}); r.Status != http.StatusNotFound ||
 		!strings.Contains(string(r.Body), "model_not_found") {
 		t.Errorf("an unknown model: status %d, %s", r.Status, r.Body)
 	}
@@ -378,7 +308,7 @@ func TestW23_ChatCompletions(t *testing.T) {
 		t.Errorf("a wrong key: status %d, %s", r.Status, r.Body)
 	}
 	// which the owner's token is of, too
-	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", Object{"id": "acme"})
+	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", kit.Object{"id": "acme"})
 	if r := h.Do("GET", "/v1/models", nil, "X-Workspace-Id", ""); r.Status != http.StatusBadRequest ||
 		!strings.Contains(string(r.Body), "OpenAI-Project") {
 		t.Errorf("one of two workspaces: status %d, %s", r.Status, r.Body)
@@ -405,7 +335,7 @@ func TestW23_Responses(t *testing.T) {
 		}
 	}
 	var first, second, again response
-	h.Want(http.StatusOK, &first, "POST", "/v1/responses", Object{"model": "mock", "input": "hi"})
+	h.Want(http.StatusOK, &first, "POST", "/v1/responses", kit.Object{"model": "mock", "input": "hi"})
 	if first.Status != "completed" || len(first.Output) != 1 ||
 		first.Output[0].Content[0].Text != "Hello, how can I help you today?" || first.Usage.Total == 0 {
 		t.Fatalf("%+v", first)
@@ -414,10 +344,10 @@ func TestW23_Responses(t *testing.T) {
 	if again.Output[0].Content[0].Text != first.Output[0].Content[0].Text {
 		t.Errorf("%+v", again)
 	}
-	tool := Object{"type": "function", "name": "get_weather", "parameters": Object{"type": "object"}}
+	tool := kit.Object{"type": "function", "name": "get_weather", "parameters": kit.Object{"type": "object"}}
 	h.Want(http.StatusOK, &second, "POST", "/v1/responses",
-		Object{"model": "mock", "input": []Object{{"role": "user", "content": "weather in Paris?"}},
-			"tools": []Object{tool}, "previous_response_id": first.ID})
+		kit.Object{"model": "mock", "input": []kit.Object{{"role": "user", "content": "weather in Paris?"}},
+			"tools": []kit.Object{tool}, "previous_response_id": first.ID})
 	if len(second.Output) != 1 || second.Output[0].Type != "function_call" ||
 		second.Output[0].Arguments != `{"city":"Paris"}` {
 		t.Errorf("%+v", second)
@@ -427,7 +357,7 @@ func TestW23_Responses(t *testing.T) {
 	if len(c.Conversations) != 1 || c.Conversations[0].Turns != 2 {
 		t.Errorf("a response that goes on from another is in the same conversation: %+v", c)
 	}
-	stream := string(h.Do("POST", "/v1/responses", Object{"model": "mock", "input": "hi", "stream": true}).Body)
+	stream := string(h.Do("POST", "/v1/responses", kit.Object{"model": "mock", "input": "hi", "stream": true}).Body)
 	at := 0
 	for _, want := range []string{"response.created", "response.output_item.added", "response.output_text.delta",
 		"response.output_text.done", "response.output_item.done", "response.completed"} {
@@ -437,10 +367,10 @@ func TestW23_Responses(t *testing.T) {
 		}
 		at += i
 	}
-	h.Want(http.StatusBadRequest, nil, "POST", "/v1/responses", Object{"model": "mock", "input": "hi",
+	h.Want(http.StatusBadRequest, nil, "POST", "/v1/responses", kit.Object{"model": "mock", "input": "hi",
 		"previous_response_id": "resp_nosuch"})
-	for _, nothing := range []any{"", nil, []Object{}} {
-		h.Want(http.StatusBadRequest, nil, "POST", "/v1/responses", Object{"model": "mock", "input": nothing})
+	for _, nothing := range []any{"", nil, []kit.Object{}} {
+		h.Want(http.StatusBadRequest, nil, "POST", "/v1/responses", kit.Object{"model": "mock", "input": nothing})
 	}
 }
 
@@ -452,8 +382,8 @@ func TestW23_ARefusedRequestLeavesNoConversation(t *testing.T) {
 		t.Helper()
 		for _, r := range []reevetest.Reply{
 			h.Do("POST", "/v1/chat/completions",
-				Object{"model": "mock", "messages": []Object{{"role": "user", "content": "hi"}}}),
-			h.Do("POST", "/v1/responses", Object{"model": "mock", "input": "hi"}),
+				kit.Object{"model": "mock", "messages": []kit.Object{{"role": "user", "content": "hi"}}}),
+			h.Do("POST", "/v1/responses", kit.Object{"model": "mock", "input": "hi"}),
 		} {
 			if r.Status < 400 {
 				t.Errorf("%s: %d %s", why, r.Status, r.Body)
@@ -464,10 +394,10 @@ func TestW23_ARefusedRequestLeavesNoConversation(t *testing.T) {
 			t.Errorf("%s: it left %+v", why, c.Conversations)
 		}
 	}
-	h.Want(http.StatusNoContent, nil, "POST", "/api/stop", Object{})
+	h.Want(http.StatusNoContent, nil, "POST", "/api/stop", kit.Object{})
 	refused("everything is stopped")
-	h.Want(http.StatusNoContent, nil, "POST", "/api/resume", Object{})
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/mock", Object{"mode": "autonomous"})
+	h.Want(http.StatusNoContent, nil, "POST", "/api/resume", kit.Object{})
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/mock", kit.Object{"mode": "autonomous"})
 	refused("the agent wakes for nobody")
 }
 
@@ -483,7 +413,7 @@ func TestW23_AResponseOfALongTurn(t *testing.T) {
 		}
 	}
 	var first, again response
-	h.Want(http.StatusOK, &first, "POST", "/v1/responses", Object{"model": "mock", "input": "hi"})
+	h.Want(http.StatusOK, &first, "POST", "/v1/responses", kit.Object{"model": "mock", "input": "hi"})
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(h.Dir(), "reeve.db")+"?_pragma=busy_timeout(5000)")
 	if err != nil {
 		t.Fatal(err)
@@ -514,18 +444,19 @@ func TestW07_MappingComesAfterValidation(t *testing.T) {
 		fmt.Fprint(w, `"ok"`)
 	}))
 	defer far.Close()
-	file := WriteScript(t, "- {when: begin, calls: [{name: order, args: {n: 2, note: secret, extra: x}}]}\n- {when: "+
-		"{tool: order}, text: done}\n")
+	file := kit.WriteScript(t,
+		"- {when: begin, calls: [{name: order, args: {n: 2, note: secret, extra: x}}]}\n- {when: "+
+			"{tool: order}, text: done}\n")
 	cfg := host.Config{Dir: t.TempDir(), HTTPAllow: []string{"127.0.0.1"}}
 	cfg.Models.Default, cfg.Models.Script = "rehearsal", file
 	h := reevetest.Run(t, cfg)
-	h.Want(http.StatusCreated, nil, "POST", "/api/tools", Object{"id": "order", "description": "Order something.",
+	h.Want(http.StatusCreated, nil, "POST", "/api/tools", kit.Object{"id": "order", "description": "Order something.",
 		"effect": "keyed", "tier": "side_effecting",
-		"parameters": Object{"type": "object", "properties": Object{"n": Object{"type": "integer"},
-			"note": Object{"type": "string"}, "extra": Object{"type": "string"}}},
-		"spec": Object{"method": "POST", "url": far.URL, "body": Object{"amount": "n"}}})
+		"parameters": kit.Object{"type": "object", "properties": kit.Object{"n": kit.Object{"type": "integer"},
+			"note": kit.Object{"type": "string"}, "extra": kit.Object{"type": "string"}}},
+		"spec": kit.Object{"method": "POST", "url": far.URL, "body": kit.Object{"amount": "n"}}})
 	h.Agent("bot", "order")
-	d := WaitForTurn(h, StartTurn(h, h.Talk("bot").ID, "begin").ID)
+	d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "begin").ID)
 	if d.State != reeve.RunCompleted || d.Issues.ToolFailures != 0 {
 		t.Fatalf("%+v", d.Turn)
 	}
@@ -576,16 +507,16 @@ func TestW22_WhatHoldsOfEveryTurn(t *testing.T) {
 	t.Parallel()
 	s := &watcher{seen: map[string][]string{}}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: s, Assemble: s, Extract: s},
-		Tool("good", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil }),
-		Tool("bad", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
+		kit.Tool("good", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil }),
+		kit.Tool("bad", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 			return nil, reeve.Errorf(reeve.ToolFailed, "no")
 		}))
 	h.Agent("bot", "good", "bad")
 	c := h.Talk("bot")
 	for text, want := range map[string]string{"good": "assemble ask ask extract", "bad": "assemble ask ask extract",
 		"nosuch": "assemble ask ask extract", "fail": "assemble ask"} {
-		d := WaitForTurn(h, StartTurn(h, c.ID, text).ID)
-		CheckTurn(t, h, d)
+		d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, text).ID)
+		kit.CheckTurn(t, h, d)
 		s.mu.Lock()
 		if got := strings.Join(s.seen[d.ID], " "); got != want {
 			t.Errorf("%s: %s; want %s", text, got, want)
@@ -597,20 +528,21 @@ func TestW22_WhatHoldsOfEveryTurn(t *testing.T) {
 // TestW06_ATurnThatNamesNoTool: tools of a turn that do not exist are refused, each by its place, and nothing is said.
 func TestW06_ATurnThatNamesNoTool(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {text: hi}\n")
+	h := kit.RunScripted(t, "- {text: hi}\n")
 	c := h.Talk("bot")
 	var p api.Problem
 	r := h.Do("POST", "/api/conversations/"+c.ID+"/turns",
-		Object{"content": "hello", "tools": []string{"read_file", "raed_file"}})
+		kit.Object{"content": "hello", "tools": []string{"read_file", "raed_file"}})
 	if r.Decode(t, &p); r.Status/100 != 4 || p.Code != reeve.Validation || len(p.Errors) != 1 ||
 		p.Errors[0].Path != "/tools/1" {
 		t.Errorf("%d %+v", r.Status, p)
 	}
-	if n := len(ListTurns(h, c.ID)); n != 0 {
+	if n := len(kit.ListTurns(h, c.ID)); n != 0 {
 		t.Errorf("%d turns", n)
 	}
-	if d := WaitForTurn(h, StartTurnWith(h, c.ID, Object{"content": "hello", "tools": []string{"read_file"}}).
-		ID); d.State != reeve.RunCompleted {
+	if d := kit.WaitForTurn(h,
+		kit.StartTurnWith(h, c.ID, kit.Object{"content": "hello", "tools": []string{"read_file"}}).
+			ID); d.State != reeve.RunCompleted {
 		t.Errorf("%+v", d.Turn)
 	}
 }
@@ -619,24 +551,25 @@ func TestW06_ATurnThatNamesNoTool(t *testing.T) {
 // long after the turn was parked.
 func TestW12_AnUnknownOutcomeIsTold(t *testing.T) {
 	t.Parallel()
-	lost := Tool("lost", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
+	lost := kit.Tool("lost", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 		return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
 	})
 	cfg := host.Config{Dir: t.TempDir(), RetryFirst: host.Duration(50 * time.Millisecond), RetryTries: 3}
 	cfg.Models.Default, cfg.Models.Script = "rehearsal",
-		WriteScript(t, "- {when: go, calls: [{name: lost, args: {}}]}\n- {when: {tool: lost}, text: 'So be it.'}\n")
+		kit.WriteScript(t, "- {when: go, calls: [{name: lost, args: {}}]}\n- {when: {tool: lost}, text: 'So be it.'}\n")
 	h := reevetest.Run(t, cfg, lost)
 	h.Agent("bot", "lost")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, -1)
-	turn := StartTurn(h, c.ID, "go")
+	turn := kit.StartTurn(h, c.ID, "go")
 	f := s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameApproval })
 	if f.TurnID != turn.ID || f.Code != reeve.UnknownOutcome || f.OperationID == "" || f.Tool != "lost" ||
 		f.ToolCallID == "" {
 		t.Fatalf("%+v", f)
 	}
-	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+f.OperationID+"/resolve", Object{"resolution": "happened"})
-	if d := WaitForTurn(h, turn.ID); d.Output != "So be it." {
+	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+f.OperationID+"/resolve",
+		kit.Object{"resolution": "happened"})
+	if d := kit.WaitForTurn(h, turn.ID); d.Output != "So be it." {
 		t.Errorf("%+v", d.Turn)
 	}
 	n := 0
@@ -650,23 +583,17 @@ func TestW12_AnUnknownOutcomeIsTold(t *testing.T) {
 	}
 }
 
-func StartTurnWith(h *reevetest.Host, conversation string, body Object) (turn reeve.Turn) {
-	h.T.Helper()
-	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+conversation+"/turns", body)
-	return turn
-}
-
 // TestW21_WhatWasSaidBeforeTheCancel: the person has read it, so it is in the history, and the next turn knows of it.
 func TestW21_WhatWasSaidBeforeTheCancel(t *testing.T) {
 	t.Parallel()
-	heard := &RecordingModel{Model: ScriptedModel(t,
+	heard := &kit.RecordingModel{Model: kit.ScriptedModel(t,
 		"answers:\n- {when: {said: tell}, text: 'Once upon a time there was a reeve who', fail: {hang: true, after: "+
 			"4}}\n- {when: {said: /./}, text: fine}\n")}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard})
 	h.Agent("bot")
 	c := h.Talk("bot")
 	s := h.Connect(c.ID, 0)
-	turn := StartTurn(h, c.ID, "tell")
+	turn := kit.StartTurn(h, c.ID, "tell")
 	said := ""
 	for said != "Once upon a time " {
 		if f := s.Next(); f.Type == reeve.FrameToken {
@@ -674,11 +601,11 @@ func TestW21_WhatWasSaidBeforeTheCancel(t *testing.T) {
 		}
 	}
 	h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
-	d := WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool { return len(d.Messages) > 1 })
+	d := kit.WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool { return len(d.Messages) > 1 })
 	if m := d.Messages[1]; d.State != reeve.RunCancelled || m.Kind != reeve.Thought || m.Content != "Once upon a time" {
 		t.Errorf("%+v", d)
 	}
-	WaitForTurn(h, StartTurn(h, c.ID, "go on").ID)
+	kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "go on").ID)
 	if got := heard.LastPrompt(
 		""); got != "user: tell | assistant: Once upon a time\n[This turn was cancelled.] | user: "+
 		"go on" {
@@ -689,17 +616,17 @@ func TestW21_WhatWasSaidBeforeTheCancel(t *testing.T) {
 // TestW12_ParticipantsAreUsers: a name that nobody in the workspace has is refused, where it stands.
 func TestW12_ParticipantsAreUsers(t *testing.T) {
 	t.Parallel()
-	h := RunScripted(t, "- {when: hi, text: hello}\n")
-	NewTokenFor(h, "bob", "member")
+	h := kit.RunScripted(t, "- {when: hi, text: hello}\n")
+	kit.NewTokenFor(h, "bob", "member")
 	var c reeve.Conversation
 	h.Want(http.StatusCreated, &c, "POST", "/api/conversations",
-		Object{"agent": "bot", "participants": []string{"bob"}})
-	r := h.Do("POST", "/api/conversations", Object{"agent": "bot", "participants": []string{"bob", "bobb"}})
+		kit.Object{"agent": "bot", "participants": []string{"bob"}})
+	r := h.Do("POST", "/api/conversations", kit.Object{"agent": "bot", "participants": []string{"bob", "bobb"}})
 	if r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), "/participants/1") {
 		t.Errorf("%d %s", r.Status, r.Body)
 	}
 	if r := h.Do("POST", "/api/conversations/"+c.ID+"/participants",
-		Object{"kind": "user", "id": "bobb"}); r.Status != http.StatusBadRequest ||
+		kit.Object{"kind": "user", "id": "bobb"}); r.Status != http.StatusBadRequest ||
 		!strings.Contains(string(r.Body), "is unknown") {
 		t.Errorf("%d %s", r.Status, r.Body)
 	}

@@ -7,29 +7,30 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // An undo brings back what was there to the byte, a secret too. Those who look at it are shown it without. A person who
 // decides on it is shown what only looks like a secret, but none that is stored.
 func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
 	t.Parallel()
-	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		const stored, told = "amber-lantern-willow", "Summer2026rain"
 		const title, note = "Use " + stored, "postgres://me:" + told + "@db.example.com"
 		h := start()
 		var looker api.NewToken
-		h.Want(201, &looker, "POST", "/api/tokens", Object{"name": "looks on", "user": "bob", "role": "viewer"})
+		h.Want(201, &looker, "POST", "/api/tokens", kit.Object{"name": "looks on", "user": "bob", "role": "viewer"})
 		viewer := []string{"Authorization", "Bearer " + looker.Token}
-		h.Want(204, nil, "PUT", "/api/secrets/LAMP", Object{"value": stored})
+		h.Want(204, nil, "PUT", "/api/secrets/LAMP", kit.Object{"value": stored})
 		var gym reeve.Category
-		h.Want(201, &gym, "POST", "/api/journal/categories", Object{"name": "Gym"})
+		h.Want(201, &gym, "POST", "/api/journal/categories", kit.Object{"name": "Gym"})
 		var task reeve.Task
-		h.Want(201, &task, "POST", "/api/journal/tasks", Object{"category_id": gym.ID, "title": title,
+		h.Want(201, &task, "POST", "/api/journal/tasks", kit.Object{"category_id": gym.ID, "title": title,
 			"description": note})
 		a := h.Agent("coach", "update_task_fields")
 		set := func(policy string) {
-			h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, Object{"kind": "planner", "categories": []string{gym.ID},
-				"policy": Object{"tools": Object{"update_task_fields": policy}}})
+			h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, kit.Object{"kind": "planner", "categories": []string{gym.ID},
+				"policy": kit.Object{"tools": kit.Object{"update_task_fields": policy}}})
 		}
 		holds := func(when, title, description string) {
 			t.Helper()
@@ -57,7 +58,7 @@ func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
 		change := func() reeve.Result {
 			t.Helper()
 			set("allow")
-			res := h.Call("coach", "update_task_fields", Object{"task_id": task.ID, "title": "Use another",
+			res := h.Call("coach", "update_task_fields", kit.Object{"task_id": task.ID, "title": "Use another",
 				"description": ""})
 			if res.Undo == nil || strings.Contains(string(res.Undo.Args), stored) ||
 				strings.Contains(string(res.Undo.Args), told) || !strings.Contains(string(res.Undo.Args),
@@ -83,8 +84,8 @@ func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
 
 		res := change()
 		look(res.OperationID)
-		if again, p, status := TryCall(h, "coach",
-			Call{"tool": res.Undo.Tool, "args": res.Undo.Args}); again.Code != reeve.Validation &&
+		if again, p, status := kit.TryCall(h, "coach",
+			kit.Call{"tool": res.Undo.Tool, "args": res.Undo.Args}); again.Code != reeve.Validation &&
 			p.Code != reeve.Validation || !strings.Contains(again.Message+p.Detail, "stands for a redacted secret") {
 			t.Errorf("called with what is shown: %d %+v %+v", status, again, p)
 		}
@@ -99,11 +100,11 @@ func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
 		parked := undo(res.OperationID)
 		look(parked.OperationID)
 		unseen("asked for")
-		if list := GetInbox(h).Approvals; len(list) != 1 || !strings.Contains(list[0].Args, "Use [REDACTED]") ||
+		if list := kit.GetInbox(h).Approvals; len(list) != 1 || !strings.Contains(list[0].Args, "Use [REDACTED]") ||
 			!strings.Contains(list[0].Args, told) { // what only looks like a secret is shown to who decides
 			t.Fatalf("%+v", list)
 		}
-		Decide(h, parked.ApprovalID, "approve")
+		kit.Decide(h, parked.ApprovalID, "approve")
 		h.Settle(t.Context())
 		look(parked.OperationID)
 		holds("approved", title, note)
@@ -112,7 +113,7 @@ func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
 		set("propose")
 		item := undo(res.OperationID)
 		unseen("proposed")
-		h.Want(200, nil, "POST", "/api/proposals/"+item.ProposalID+"/accept", Object{})
+		h.Want(200, nil, "POST", "/api/proposals/"+item.ProposalID+"/accept", kit.Object{})
 		h.Settle(t.Context())
 		holds("accepted", title, note)
 		var p reeve.Proposal

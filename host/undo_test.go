@@ -10,6 +10,7 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // undoing is an agent that writes a file, and whose undos are judged by a policy.
@@ -26,12 +27,13 @@ func newUndoing(t *testing.T) *undoing {
 func (u *undoing) policy(restore string) {
 	u.T.Helper()
 	u.Want(http.StatusOK, nil, "PATCH", "/api/agents/a",
-		Object{"policy": Object{"tools": Object{"file_restore": restore}}})
+		kit.Object{"policy": kit.Object{"tools": kit.Object{"file_restore": restore}}})
 }
 
 func (u *undoing) write(content string) (operation string) {
 	u.T.Helper()
-	return u.Call("a", "file_write", Object{"path": "/shared/x.txt", "content": content, "overwrite": true}).OperationID
+	return u.Call("a", "file_write", kit.Object{"path": "/shared/x.txt", "content": content, "overwrite": true}).
+		OperationID
 }
 
 func (u *undoing) undo(operation string) (res reeve.Result) {
@@ -43,7 +45,7 @@ func (u *undoing) undo(operation string) (res reeve.Result) {
 // decide has a person accept or reject a proposal, and waits until it is applied.
 func (u *undoing) decide(proposal, word string) (p reeve.Proposal) {
 	u.T.Helper()
-	u.Want(http.StatusOK, nil, "POST", "/api/proposals/"+proposal+"/"+word, Object{})
+	u.Want(http.StatusOK, nil, "POST", "/api/proposals/"+proposal+"/"+word, kit.Object{})
 	u.Settle(u.T.Context())
 	u.Want(http.StatusOK, &p, "GET", "/api/proposals/"+proposal, nil)
 	return p
@@ -91,7 +93,7 @@ func TestO03_AnUndoThatWasProposed(t *testing.T) {
 	}
 	u.holds("one")
 	// the same, which is done by now
-	u.Want(http.StatusOK, nil, "POST", "/api/proposals/"+second.ProposalID+"/reopen", Object{})
+	u.Want(http.StatusOK, nil, "POST", "/api/proposals/"+second.ProposalID+"/reopen", kit.Object{})
 	if p := u.decide(second.ProposalID, "accept"); p.State != reeve.ProposalStale {
 		t.Fatalf("reopened and accepted: %+v", p)
 	}
@@ -117,10 +119,10 @@ func TestO03_AProposalIsNotUndone(t *testing.T) {
 	u := newUndoing(t)
 	u.write("one")
 	u.Want(http.StatusOK, nil, "PATCH", "/api/agents/a",
-		Object{"policy": Object{"tools": Object{"file_write": "propose"}}})
+		kit.Object{"policy": kit.Object{"tools": kit.Object{"file_write": "propose"}}})
 	propose := func(content string) reeve.Result {
 		t.Helper()
-		return u.Call("a", "file_write", Object{"path": "/shared/x.txt", "content": content, "overwrite": true})
+		return u.Call("a", "file_write", kit.Object{"path": "/shared/x.txt", "content": content, "overwrite": true})
 	}
 	told := func(operation string, words ...string) {
 		t.Helper()
@@ -150,7 +152,7 @@ func TestO03_AProposalIsNotUndone(t *testing.T) {
 // TestO03_AnUndoWithAKey: the same key is told what has become of the undo, and asks for no other.
 func TestO03_AnUndoWithAKey(t *testing.T) {
 	t.Parallel()
-	StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
 		u := &undoing{h, h.Agent("a", "file_write", "file_read", "file_restore")}
 		u.write("one")
@@ -170,7 +172,7 @@ func TestO03_AnUndoWithAKey(t *testing.T) {
 			t.Errorf("while it waits: %+v", again)
 		}
 		u.Want(http.StatusOK, nil, "POST", "/api/approvals/"+asked.ApprovalID+"/decision",
-			Object{"decision": "deny", "comment": "keep it"})
+			kit.Object{"decision": "deny", "comment": "keep it"})
 		for range 2 {
 			if again := undo("k1", http.StatusOK); again.OperationID != asked.OperationID ||
 				again.State != reeve.DeniedOp || !again.IsError || again.Code != reeve.Denied ||
@@ -182,7 +184,8 @@ func TestO03_AnUndoWithAKey(t *testing.T) {
 		if next.OperationID == asked.OperationID || next.ApprovalID == "" {
 			t.Fatalf("with another key: %+v", next)
 		}
-		u.Want(http.StatusOK, nil, "POST", "/api/approvals/"+next.ApprovalID+"/decision", Object{"decision": "deny"})
+		u.Want(http.StatusOK, nil, "POST", "/api/approvals/"+next.ApprovalID+"/decision",
+			kit.Object{"decision": "deny"})
 		u.policy("propose")
 		item := undo("k3", http.StatusAccepted)
 		u.decide(item.ProposalID, "accept")
@@ -236,15 +239,16 @@ func TestO03_AnUndoThatWasTakenBack(t *testing.T) {
 func TestL17_AnUndoIsForWhomItWasDone(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
-	ann, bob := NewTokenFor(h, "ann", "member"), NewTokenFor(h, "bob", "member")
+	ann, bob := kit.NewTokenFor(h, "ann", "member"), kit.NewTokenFor(h, "bob", "member")
 	var gym reeve.Category
-	h.Want(http.StatusCreated, &gym, "POST", "/api/journal/categories", Object{"name": "Gym"})
+	h.Want(http.StatusCreated, &gym, "POST", "/api/journal/categories", kit.Object{"name": "Gym"})
 	a := h.Agent("a", "create_or_update_rating")
-	UpdateAgent(h, a, Object{"kind": "planner", "categories": []string{gym.ID}})
+	kit.UpdateAgent(h, a, kit.Object{"kind": "planner", "categories": []string{gym.ID}})
 	var task reeve.Task
-	h.Want(http.StatusCreated, &task, "POST", "/api/journal/tasks", Object{"title": "Squat", "category_id": gym.ID})
-	rate := func(energy int, note string) Object {
-		return Object{"target_kind": "task", "target_id": task.ID, "scores": Object{"energy": energy}, "note": note}
+	h.Want(http.StatusCreated, &task, "POST", "/api/journal/tasks", kit.Object{"title": "Squat", "category_id": gym.ID})
+	rate := func(energy int, note string) kit.Object {
+		return kit.Object{"target_kind": "task", "target_id": task.ID, "scores": kit.Object{"energy": energy},
+			"note": note}
 	}
 	h.Want(http.StatusOK, nil, "PUT", "/api/journal/ratings", rate(3, "mine"), ann...)
 	op := h.Call(a.ID, "create_or_update_rating", rate(20, "hers"), ann...).OperationID

@@ -7,6 +7,7 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/reevetest"
+	"reeve/test/kit"
 	tools "reeve/toolbox/journal"
 )
 
@@ -20,7 +21,7 @@ func TestL17_NothingOfAUsersOwnOnNobodysBehalf(t *testing.T) {
 	h.Want(201, &home, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Home"})
 	var task reeve.Task
 	h.Want(201, &task, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: home.ID, Title: "Paint"})
-	own := map[string]Object{
+	own := map[string]kit.Object{
 		"start_task_timer": {"task_id": task.ID},
 		"stop_task_timer":  {},
 		"create_retrospective_time_entry": {"task_id": task.ID, "started_at": "2026-02-17T09:00:00Z",
@@ -28,25 +29,25 @@ func TestL17_NothingOfAUsersOwnOnNobodysBehalf(t *testing.T) {
 		"list_time_entries":       {},
 		"get_or_create_day_plan":  {"plan_date": "2026-03-02"},
 		"pin_day_plan_tasks":      {"plan_date": "2026-03-02", "task_ids": []string{task.ID}},
-		"create_or_update_rating": {"target_kind": "task", "target_id": task.ID, "scores": Object{"focus": 3}},
+		"create_or_update_rating": {"target_kind": "task", "target_id": task.ID, "scores": kit.Object{"focus": 3}},
 		"get_ratings_summary":     {},
 	}
 	agents := map[string]reeve.Agent{}
-	wake := func(name, tool string, args Object) {
+	wake := func(name, tool string, args kit.Object) {
 		a := h.Agent(name, tool)
-		h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, Object{"categories": []string{home.ID}})
-		SetRehearsal(h, a.ID, "done", Object{"tool": tool, "args": args, "must": true})
-		h.Want(201, nil, "POST", "/api/agents/"+a.ID+"/subscriptions", Object{"class": "id", "name": task.ID})
+		h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, kit.Object{"categories": []string{home.ID}})
+		kit.SetRehearsal(h, a.ID, "done", kit.Object{"tool": tool, "args": args, "must": true})
+		h.Want(201, nil, "POST", "/api/agents/"+a.ID+"/subscriptions", kit.Object{"class": "id", "name": task.ID})
 		agents[tool] = a
 	}
 	for tool, args := range own {
 		wake(strings.ReplaceAll(tool, "_", "-"), tool, args)
 	}
-	wake("clerk", "create_task", Object{"category_id": home.ID, "title": "Clean the brushes"})
-	h.Want(200, nil, "PATCH", "/api/journal/tasks/"+task.ID, Object{"title": "Paint it"})
-	WaitUntilIdle(h)
+	wake("clerk", "create_task", kit.Object{"category_id": home.ID, "title": "Clean the brushes"})
+	h.Want(200, nil, "PATCH", "/api/journal/tasks/"+task.ID, kit.Object{"title": "Paint it"})
+	kit.WaitUntilIdle(h)
 	for tool, a := range agents {
-		runs := ListRuns(h, "agent="+a.ID)
+		runs := kit.ListRuns(h, "agent="+a.ID)
 		if len(runs) != 1 || runs[0].UserID != "" {
 			t.Fatalf("%s: %+v", tool, runs)
 		}

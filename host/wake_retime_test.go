@@ -8,34 +8,35 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/host"
+	"reeve/test/kit"
 )
 
 // A schedule begins anew when its time changes, and not when the same is said in other words, or a zone that it does
 // not go by.
 func TestO13_TheSameTimeInOtherWordsBeginsNothingAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBubbleHost(t, host.Config{})
+		b := kit.NewBubbleHost(t, host.Config{})
 		a := b.NewAgent("aide", nil)
 		b.AttachTools("aide", scheduleTools...)
 		for _, k := range []struct {
 			kind, value, zone string
-			same, other       []Object
+			same, other       []kit.Object
 		}{
-			{"interval", "30d", "UTC", []Object{{"timezone": "Europe/Berlin"}, {"cadence_value": "720h"},
+			{"interval", "30d", "UTC", []kit.Object{{"timezone": "Europe/Berlin"}, {"cadence_value": "720h"},
 				{"cadence_value": "P30D", "timezone": "Asia/Tokyo"}, {"cadence_value": " 30d"}},
-				[]Object{{"cadence_value": "31d"}, {"cadence_type": "cron", "cadence_value": "0 7 * * *"}}},
-			{"interval", "1h", "UTC", []Object{{"cadence_value": "60m"}, {"cadence_value": "PT1H"},
-				{"cadence_value": " 1h"}}, []Object{{"cadence_value": "61m"}}},
-			{"once", "2000-02-01T07:00:00Z", "UTC", []Object{{"timezone": "Europe/Berlin"},
+				[]kit.Object{{"cadence_value": "31d"}, {"cadence_type": "cron", "cadence_value": "0 7 * * *"}}},
+			{"interval", "1h", "UTC", []kit.Object{{"cadence_value": "60m"}, {"cadence_value": "PT1H"},
+				{"cadence_value": " 1h"}}, []kit.Object{{"cadence_value": "61m"}}},
+			{"once", "2000-02-01T07:00:00Z", "UTC", []kit.Object{{"timezone": "Europe/Berlin"},
 				{"cadence_value": "2000-02-01T08:00:00+01:00"}, {"cadence_value": "2000-02-01T08:00",
 					"timezone": "Europe/Berlin"}},
-				[]Object{{"timezone": "America/New_York"}, {"cadence_value": "2000-02-02T07:00:00Z"}}},
-			{"cron", "0 7 * * *", "UTC", []Object{{"cadence_value": " 0  7 * *  *"}},
-				[]Object{{"timezone": "Europe/Berlin"}, {"cadence_value": "0 9 * * *"}}},
+				[]kit.Object{{"timezone": "America/New_York"}, {"cadence_value": "2000-02-02T07:00:00Z"}}},
+			{"cron", "0 7 * * *", "UTC", []kit.Object{{"cadence_value": " 0  7 * *  *"}},
+				[]kit.Object{{"timezone": "Europe/Berlin"}, {"cadence_value": "0 9 * * *"}}},
 		} {
-			s := b.NewSchedule("aide", Object{"cadence_type": k.kind, "cadence_value": k.value, "timezone": k.zone})
+			s := b.NewSchedule("aide", kit.Object{"cadence_type": k.kind, "cadence_value": k.value, "timezone": k.zone})
 			first := *s.NextAt
-			change := func(q Object) (is api.Schedule) {
+			change := func(q kit.Object) (is api.Schedule) {
 				t.Helper()
 				time.Sleep(time.Minute)
 				if q["cadence_value"] != nil && q["cadence_type"] == nil {
@@ -52,7 +53,7 @@ func TestO13_TheSameTimeInOtherWordsBeginsNothingAnew(t *testing.T) {
 					t.Errorf("%s %s, then %v: %s became %s", k.kind, k.value, q, first, is.NextAt)
 				}
 			}
-			b.Want(400, nil, "PATCH", "/api/schedules/"+s.ID, Object{"timezone": "Mars/Olympus"})
+			b.Want(400, nil, "PATCH", "/api/schedules/"+s.ID, kit.Object{"timezone": "Mars/Olympus"})
 			for _, q := range k.other {
 				if is := change(q); is.NextAt.Equal(first) {
 					t.Errorf("%s %s, then %v: it still fires at %s", k.kind, k.value, q, first)
@@ -60,10 +61,10 @@ func TestO13_TheSameTimeInOtherWordsBeginsNothingAnew(t *testing.T) {
 			}
 		}
 		// So it is with the tool.
-		s := b.NewSchedule("aide", Object{"cadence_type": "interval", "cadence_value": "30d"})
+		s := b.NewSchedule("aide", kit.Object{"cadence_type": "interval", "cadence_value": "30d"})
 		time.Sleep(time.Minute)
 		if res := b.CallAs(s.UserID, a.ID, "schedule_edit",
-			Object{"schedule_id": s.ID, "timezone": "Europe/Berlin"}); res.IsError || !b.GetSchedule(s.ID).
+			kit.Object{"schedule_id": s.ID, "timezone": "Europe/Berlin"}); res.IsError || !b.GetSchedule(s.ID).
 			NextAt.Equal(*s.NextAt) {
 			t.Errorf("%+v", res)
 		}
@@ -73,28 +74,30 @@ func TestO13_TheSameTimeInOtherWordsBeginsNothingAnew(t *testing.T) {
 // One that failed too often, or is paused or over, stays so when its time is said again, and not when it gets another.
 func TestO13_TheSameTimeRevivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBubbleHost(t, host.Config{})
-		b.NewAgent("broken", Object{"config": Object{"rehearsal": Object{"steps": []Object{{"fail": "it is broken"}}}}})
-		change := func(id string, q Object) (is api.Schedule) {
+		b := kit.NewBubbleHost(t, host.Config{})
+		b.NewAgent("broken", kit.Object{
+			"config": kit.Object{"rehearsal": kit.Object{"steps": []kit.Object{{"fail": "it is broken"}}}}})
+		change := func(id string, q kit.Object) (is api.Schedule) {
 			t.Helper()
 			b.Want(200, &is, "PATCH", "/api/schedules/"+id, q)
 			return is
 		}
-		failing := b.NewSchedule("broken", Object{"cadence_type": "interval", "cadence_value": "1h"})
-		once := b.NewSchedule("broken", Object{"cadence_type": "once", "cadence_value": "2000-01-01T01:00:00Z"})
-		paused := b.NewSchedule("broken", Object{"cadence_type": "interval", "cadence_value": "1h"})
-		change(paused.ID, Object{"status": "paused"})
+		failing := b.NewSchedule("broken", kit.Object{"cadence_type": "interval", "cadence_value": "1h"})
+		once := b.NewSchedule("broken", kit.Object{"cadence_type": "once", "cadence_value": "2000-01-01T01:00:00Z"})
+		paused := b.NewSchedule("broken", kit.Object{"cadence_type": "interval", "cadence_value": "1h"})
+		change(paused.ID, kit.Object{"status": "paused"})
 		b.AdvanceBy(6*time.Hour, time.Hour)
 		for _, k := range []struct {
 			id    string
 			state reeve.TimerState
-			same  []Object
+			same  []kit.Object
 		}{
-			{failing.ID, reeve.TimerDisabled, []Object{{"cadence_type": "interval", "cadence_value": "1h"},
+			{failing.ID, reeve.TimerDisabled, []kit.Object{{"cadence_type": "interval", "cadence_value": "1h"},
 				{"cadence_type": "interval", "cadence_value": "PT1H"}, {"timezone": "UTC"}}},
-			{once.ID, reeve.TimerCompleted, []Object{{"cadence_type": "once", "cadence_value": "2000-01-01T01:00:00Z"},
-				{"timezone": "Europe/Berlin"}}},
-			{paused.ID, reeve.TimerPaused, []Object{{"cadence_type": "interval", "cadence_value": "60m"},
+			{once.ID, reeve.TimerCompleted,
+				[]kit.Object{{"cadence_type": "once", "cadence_value": "2000-01-01T01:00:00Z"},
+					{"timezone": "Europe/Berlin"}}},
+			{paused.ID, reeve.TimerPaused, []kit.Object{{"cadence_type": "interval", "cadence_value": "60m"},
 				{"timezone": "Europe/Berlin"}}},
 		} {
 			for _, q := range k.same {
@@ -104,7 +107,7 @@ func TestO13_TheSameTimeRevivesNothing(t *testing.T) {
 			}
 		}
 		if is := change(failing.ID,
-			Object{"cadence_type": "interval", "cadence_value": "2h"}); is.State != reeve.TimerActive ||
+			kit.Object{"cadence_type": "interval", "cadence_value": "2h"}); is.State != reeve.TimerActive ||
 			is.NextAt == nil {
 			t.Errorf("%+v", is)
 		}

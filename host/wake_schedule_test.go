@@ -16,48 +16,30 @@ import (
 	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 var scheduleTools = []string{"schedule_create", "schedule_search", "schedule_edit", "schedule_delete", "schedule_runs",
 	"schedule_run_output"}
 
-func (b *BubbleHost) AttachTools(agent string, tools ...string) {
-	b.t.Helper()
-	for _, id := range tools {
-		b.Want(201, nil, "POST", "/api/agents/"+agent+"/tools", Object{"tool_id": id})
-	}
-}
-
-// DecodeResult reads a result's content.
-func DecodeResult[T any](t testing.TB, res reeve.Result) (v T) {
-	t.Helper()
-	if res.IsError {
-		t.Fatalf("%+v", res)
-	}
-	if err := json.Unmarshal([]byte(res.Content), &v); err != nil {
-		t.Fatalf("%s: %v", res.Content, err)
-	}
-	return v
-}
-
 // Another user's schedule or run is like one that does not exist, to every tool, to the letter.
 func TestO11_AnothersIsNotThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBubbleHost(t, host.Config{})
+		b := kit.NewBubbleHost(t, host.Config{})
 		a := b.NewAgent("aide", nil)
 		b.AttachTools("aide", scheduleTools...)
-		mine := DecodeResult[api.Schedule](t, b.CallAs("ann", a.ID, "schedule_create",
-			Object{"goal": "g", "cadence_type": "interval", "cadence_value": "1h"}))
+		mine := kit.DecodeResult[api.Schedule](t, b.CallAs("ann", a.ID, "schedule_create",
+			kit.Object{"goal": "g", "cadence_type": "interval", "cadence_value": "1h"}))
 		b.AdvanceBy(90*time.Minute, 30*time.Minute)
 		run := b.ListRuns("")[0]
 		if run.UserID != "ann" || run.State != reeve.RunCompleted {
 			t.Fatalf("%+v", run)
 		}
-		for tool, args := range map[string]func(id string) Object{
-			"schedule_edit":       func(id string) Object { return Object{"schedule_id": id, "name": "x"} },
-			"schedule_delete":     func(id string) Object { return Object{"schedule_id": id} },
-			"schedule_runs":       func(id string) Object { return Object{"schedule_id": id} },
-			"schedule_run_output": func(id string) Object { return Object{"run_id": id} },
+		for tool, args := range map[string]func(id string) kit.Object{
+			"schedule_edit":       func(id string) kit.Object { return kit.Object{"schedule_id": id, "name": "x"} },
+			"schedule_delete":     func(id string) kit.Object { return kit.Object{"schedule_id": id} },
+			"schedule_runs":       func(id string) kit.Object { return kit.Object{"schedule_id": id} },
+			"schedule_run_output": func(id string) kit.Object { return kit.Object{"run_id": id} },
 		} {
 			real, none := mine.ID, "sch_none"
 			if tool == "schedule_run_output" {
@@ -72,7 +54,8 @@ func TestO11_AnothersIsNotThere(t *testing.T) {
 				t.Errorf("%s on nobody's behalf: %+v", tool, res)
 			}
 		}
-		if got := DecodeResult[Object](t, b.CallAs("bob", a.ID, "schedule_search", Object{})); got["total"] != 0.0 {
+		if got := kit.DecodeResult[kit.Object](t, b.CallAs("bob", a.ID, "schedule_search",
+			kit.Object{})); got["total"] != 0.0 {
 			t.Errorf("bob finds %v", got)
 		}
 		if got := b.GetSchedule(mine.ID); got.Name != mine.Name || got.State != reeve.TimerActive {
@@ -87,15 +70,16 @@ func TestO12_Scratchpad(t *testing.T) {
 	a := h.Agent("aide", "scratchpad_read", "scratchpad_write", "scratchpad_clear")
 	read := func(session string) []string {
 		t.Helper()
-		res, p, status := TryCall(h, a.ID, Call{"tool": "scratchpad_read", "args": Object{}, "session": session})
+		res, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "scratchpad_read", "args": kit.Object{},
+			"session": session})
 		if status != 200 {
 			t.Fatalf("%d %+v", status, p)
 		}
-		return DecodeResult[struct{ Items []string }](t, res).Items
+		return kit.DecodeResult[struct{ Items []string }](t, res).Items
 	}
 	put := func(session string, items any) (reeve.Result, int) {
 		t.Helper()
-		res, _, status := TryCall(h, a.ID, Call{"tool": "scratchpad_write", "args": Object{"items": items},
+		res, _, status := kit.TryCall(h, a.ID, kit.Call{"tool": "scratchpad_write", "args": kit.Object{"items": items},
 			"session": session})
 		return res, status
 	}
@@ -118,7 +102,7 @@ func TestO12_Scratchpad(t *testing.T) {
 	}
 	for name, bad := range map[string]any{"33 items": append(full, "x"), "241 characters": []string{long + "x"},
 		"none": []string{}, "an empty one": []string{""}, "a number": 7,
-		"an object": []any{Object{"a": 1}}} {
+		"an object": []any{kit.Object{"a": 1}}} {
 		res, status := put("s1", bad)
 		if status == 200 && !res.IsError {
 			t.Errorf("%s was taken", name)
@@ -130,7 +114,7 @@ func TestO12_Scratchpad(t *testing.T) {
 	if got := strings.Join(read("s2"), " "); got != "other" {
 		t.Errorf("another session: %s", got)
 	}
-	TryCall(h, a.ID, Call{"tool": "scratchpad_clear", "args": Object{}, "session": "s1"})
+	kit.TryCall(h, a.ID, kit.Call{"tool": "scratchpad_clear", "args": kit.Object{}, "session": "s1"})
 	if got := read("s1"); len(got) != 0 {
 		t.Errorf("after clear: %v", got)
 	}
@@ -139,25 +123,25 @@ func TestO12_Scratchpad(t *testing.T) {
 // All six tools, and pages of output that join to the original.
 func TestO13_ScheduleTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBubbleHost(t, host.Config{SchedulesPerUser: 4})
+		b := kit.NewBubbleHost(t, host.Config{SchedulesPerUser: 4})
 		whole := strings.Repeat("añ日🎉e\u0301\r\n", 700)
-		a := b.NewAgent("aide", Object{"config": RehearsalConfig(whole)})
+		a := b.NewAgent("aide", kit.Object{"config": kit.RehearsalConfig(whole)})
 		b.AttachTools("aide", scheduleTools...)
-		use := func(tool string, args Object) reeve.Result { return b.CallAs("ann", a.ID, tool, args) }
-		daily := DecodeResult[api.Schedule](t,
-			use("schedule_create", Object{"goal": "Read the news\nand sum it up", "cadence_type": "cron",
+		use := func(tool string, args kit.Object) reeve.Result { return b.CallAs("ann", a.ID, tool, args) }
+		daily := kit.DecodeResult[api.Schedule](t,
+			use("schedule_create", kit.Object{"goal": "Read the news\nand sum it up", "cadence_type": "cron",
 				"cadence_value": "0 7 * * 1-5", "timezone": "Europe/Berlin"}))
 		if daily.Name != "Read the news" || len(daily.Upcoming) != 5 ||
 			daily.Upcoming[0].Format(time.RFC3339) != "2000-01-03T06:00:00Z" || daily.LastAt != nil {
 			t.Errorf("%+v", daily)
 		}
-		once := DecodeResult[api.Schedule](t,
-			use("schedule_create", Object{"goal": "g", "name": "Tea", "cadence_type": "once",
+		once := kit.DecodeResult[api.Schedule](t,
+			use("schedule_create", kit.Object{"goal": "g", "name": "Tea", "cadence_type": "once",
 				"cadence_value": "2000-01-01T16:00", "timezone": "Europe/London"}))
-		every := DecodeResult[api.Schedule](t,
-			use("schedule_create", Object{"goal": "g", "name": "Stretch", "cadence_type": "interval",
+		every := kit.DecodeResult[api.Schedule](t,
+			use("schedule_create", kit.Object{"goal": "g", "name": "Stretch", "cadence_type": "interval",
 				"cadence_value": "2h", "notification": "never"}))
-		for name, bad := range map[string]Object{
+		for name, bad := range map[string]kit.Object{
 			"/cadence_value": {"goal": "g", "cadence_type": "cron", "cadence_value": "0 25 * * *"},
 			"/timezone": {"goal": "g", "cadence_type": "cron", "cadence_value": "0 7 * * *",
 				"timezone": "Mars/Olympus"},
@@ -173,22 +157,22 @@ func TestO13_ScheduleTools(t *testing.T) {
 			}
 		}
 		for _, empty := range []string{"name", "timezone"} {
-			if res := use("schedule_create", Object{"goal": "g", "cadence_type": "interval", "cadence_value": "2h",
+			if res := use("schedule_create", kit.Object{"goal": "g", "cadence_type": "interval", "cadence_value": "2h",
 				empty: ""}); !res.IsError || len(res.Fields) == 0 || res.Fields[0].Path != "/"+empty {
 				t.Errorf("an empty %s: %+v", empty, res)
 			}
 		}
 		for _, blank := range []string{"name", "goal"} {
-			body := Object{"agent": a.ID, "goal": "g", "cadence_type": "interval", "cadence_value": "2h"}
+			body := kit.Object{"agent": a.ID, "goal": "g", "cadence_type": "interval", "cadence_value": "2h"}
 			body[blank] = " \u00a0\n"
 			var p api.Problem
 			b.Want(400, &p, "POST", "/api/schedules", body)
 			if len(p.Errors) != 1 || p.Errors[0].Path != "/"+blank {
 				t.Errorf("a blank %s over REST: %+v", blank, p)
 			}
-			b.Want(400, nil, "PATCH", "/api/schedules/"+every.ID, Object{blank: "  "})
+			b.Want(400, nil, "PATCH", "/api/schedules/"+every.ID, kit.Object{blank: "  "})
 			delete(body, "agent")
-			for tool, args := range map[string]Object{"schedule_create": body,
+			for tool, args := range map[string]kit.Object{"schedule_create": body,
 				"schedule_edit": {"schedule_id": every.ID, blank: "\t "}} {
 				if res := use(tool, args); res.Code != reeve.Validation || len(res.Fields) != 1 ||
 					res.Fields[0].Path != "/"+blank {
@@ -197,14 +181,14 @@ func TestO13_ScheduleTools(t *testing.T) {
 			}
 		}
 		for _, empty := range []string{"name", "goal", "timezone", "cadence_value"} {
-			if res := use("schedule_edit", Object{"schedule_id": every.ID, empty: ""}); !res.IsError ||
+			if res := use("schedule_edit", kit.Object{"schedule_id": every.ID, empty: ""}); !res.IsError ||
 				len(res.Fields) == 0 || res.Fields[0].Path != "/"+empty || strings.Contains(res.Fields[0].Message,
 				"without the other") {
 				t.Errorf("an empty %s takes the place of one: %+v", empty, res)
 			}
 		}
-		search := func(args Object) string {
-			got := DecodeResult[struct {
+		search := func(args kit.Object) string {
+			got := kit.DecodeResult[struct {
 				Schedules        []reeve.Timer
 				Total, Remaining int
 			}](t, use("schedule_search", args))
@@ -214,7 +198,7 @@ func TestO13_ScheduleTools(t *testing.T) {
 			}
 			return fmt.Sprint(strings.Join(names, ","), " of ", got.Total, ", ", got.Remaining, " left")
 		}
-		for want, args := range map[string]Object{"Read the news,Tea of 3, 1 left": {"limit": 2},
+		for want, args := range map[string]kit.Object{"Read the news,Tea of 3, 1 left": {"limit": 2},
 			"Stretch of 3, 0 left": {"limit": 2, "offset": 2},
 			"Tea of 1, 0 left":     {"name": "TE"}, "Stretch of 1, 0 left": {"notification": "never"},
 			"Read the news of 1, 0 left": {"cadence_type": "cron"}, " of 0, 0 left": {"status": "disabled"}} {
@@ -222,27 +206,28 @@ func TestO13_ScheduleTools(t *testing.T) {
 				t.Errorf("%v: got %s, want %s", args, got, want)
 			}
 		}
-		use("schedule_create", Object{"goal": "fourth", "cadence_type": "interval", "cadence_value": "100h"})
-		if res := use("schedule_create", Object{"goal": "fifth", "cadence_type": "interval",
+		use("schedule_create", kit.Object{"goal": "fourth", "cadence_type": "interval", "cadence_value": "100h"})
+		if res := use("schedule_create", kit.Object{"goal": "fifth", "cadence_type": "interval",
 			"cadence_value": "100h"}); !res.IsError {
 			t.Errorf("one too many: %+v", res)
 		}
-		b.Want(201, nil, "POST", "/api/schedules", Object{"agent": a.ID, "goal": "another user's",
+		b.Want(201, nil, "POST", "/api/schedules", kit.Object{"agent": a.ID, "goal": "another user's",
 			"cadence_type": "interval", "cadence_value": "100h"})
 
 		// Paused it does not fire, and an edit of something else does not wake it; nonsense changes nothing.
-		use("schedule_edit", Object{"schedule_id": every.ID, "status": "paused"})
-		use("schedule_edit", Object{"schedule_id": every.ID, "name": "Stand"})
-		b.Want(200, nil, "PATCH", "/api/schedules/"+every.ID, Object{"name": "Stand up"})
-		if res := use("schedule_edit", Object{"schedule_id": every.ID, "cadence_type": "interval",
+		use("schedule_edit", kit.Object{"schedule_id": every.ID, "status": "paused"})
+		use("schedule_edit", kit.Object{"schedule_id": every.ID, "name": "Stand"})
+		b.Want(200, nil, "PATCH", "/api/schedules/"+every.ID, kit.Object{"name": "Stand up"})
+		if res := use("schedule_edit", kit.Object{"schedule_id": every.ID, "cadence_type": "interval",
 			"cadence_value": "soon"}); !res.IsError {
 			t.Errorf("a paused one took nonsense: %+v", res)
 		}
-		if res := use("schedule_edit", Object{"schedule_id": every.ID, "cadence_type": "interval"}); !res.IsError {
+		if res := use("schedule_edit", kit.Object{"schedule_id": every.ID, "cadence_type": "interval"}); !res.IsError {
 			t.Errorf("half a cadence: %+v", res)
 		}
-		use("schedule_edit", Object{"schedule_id": every.ID, "cadence_type": "interval", "cadence_value": "3h"})
-		b.Want(200, nil, "PATCH", "/api/schedules/"+every.ID, Object{"cadence_type": "interval", "cadence_value": "2h"})
+		use("schedule_edit", kit.Object{"schedule_id": every.ID, "cadence_type": "interval", "cadence_value": "3h"})
+		b.Want(200, nil, "PATCH", "/api/schedules/"+every.ID, kit.Object{"cadence_type": "interval",
+			"cadence_value": "2h"})
 		if s := b.GetSchedule(every.ID); s.State != reeve.TimerPaused || s.Value != "2h" || s.Name != "Stand up" ||
 			s.NextAt != nil {
 			t.Errorf("paused: %+v", s.Timer)
@@ -255,30 +240,32 @@ func TestO13_ScheduleTools(t *testing.T) {
 		if s := b.GetSchedule(once.ID); s.State != reeve.TimerCompleted || len(b.ListRuns("")) != 1 {
 			t.Errorf("once: %+v, %d runs", s.Timer, len(b.ListRuns("")))
 		}
-		b.Want(409, nil, "PATCH", "/api/schedules/"+once.ID, Object{"status": "paused"})
-		use("schedule_edit", Object{"schedule_id": every.ID, "status": "active"})
+		b.Want(409, nil, "PATCH", "/api/schedules/"+once.ID, kit.Object{"status": "paused"})
+		use("schedule_edit", kit.Object{"schedule_id": every.ID, "status": "active"})
 		// What is over makes room for another, and takes its place again only where there is room.
-		fifth := use("schedule_create", Object{"goal": "fifth", "cadence_type": "interval", "cadence_value": "100h"})
-		again := Object{"schedule_id": once.ID, "cadence_type": "once", "cadence_value": "2000-02-01T16:00"}
+		fifth := use("schedule_create", kit.Object{"goal": "fifth", "cadence_type": "interval",
+			"cadence_value": "100h"})
+		again := kit.Object{"schedule_id": once.ID, "cadence_type": "once", "cadence_value": "2000-02-01T16:00"}
 		if res := use("schedule_edit", again); !res.IsError || !strings.Contains(fmt.Sprint(res), "the limit is 4") {
 			t.Errorf("one too many lives again: %+v", res)
 		}
 		b.Want(409, nil, "PATCH", "/api/schedules/"+once.ID,
-			Object{"cadence_type": "interval", "cadence_value": "100h"})
-		b.Want(409, nil, "PATCH", "/api/schedules/"+once.ID, Object{"cadence_type": "interval", "cadence_value": "100h",
-			"status": "paused"})
-		b.Want(200, nil, "PATCH", "/api/schedules/"+once.ID, Object{"name": "Green tea"})
+			kit.Object{"cadence_type": "interval", "cadence_value": "100h"})
+		b.Want(409, nil, "PATCH", "/api/schedules/"+once.ID, kit.Object{"cadence_type": "interval",
+			"cadence_value": "100h",
+			"status":        "paused"})
+		b.Want(200, nil, "PATCH", "/api/schedules/"+once.ID, kit.Object{"name": "Green tea"})
 		if s := b.GetSchedule(once.ID); s.State != reeve.TimerCompleted || s.Kind != "once" || s.Name != "Green tea" {
 			t.Errorf("refused: %+v", s.Timer)
 		}
 		// One that a person has made their own since is not taken back with the call that created it.
-		last := "/api/schedules/" + DecodeResult[api.Schedule](t, fifth).ID
+		last := "/api/schedules/" + kit.DecodeResult[api.Schedule](t, fifth).ID
 		undo := func() reeve.Result { return b.CallAs("ann", a.ID, fifth.Undo.Tool, fifth.Undo.Args) }
-		b.Want(200, nil, "PATCH", last, Object{"name": "mine"})
+		b.Want(200, nil, "PATCH", last, kit.Object{"name": "mine"})
 		if res := undo(); res.Code != reeve.Stale {
 			t.Errorf("undo of a schedule that was changed since: %+v", res)
 		}
-		b.Want(200, nil, "PATCH", last, Object{"name": "fifth"})
+		b.Want(200, nil, "PATCH", last, kit.Object{"name": "fifth"})
 		if res := undo(); res.IsError {
 			t.Errorf("undo of a schedule: %+v", res)
 		}
@@ -288,28 +275,30 @@ func TestO13_ScheduleTools(t *testing.T) {
 		}
 		b.AdvanceTo("2000-01-01 17:00", 5*time.Minute)
 		// said again, it does not begin anew
-		b.Want(200, nil, "PATCH", "/api/schedules/"+every.ID, Object{"cadence_type": "interval", "cadence_value": "2h",
-			"timezone": "UTC"})
+		b.Want(200, nil, "PATCH", "/api/schedules/"+every.ID, kit.Object{"cadence_type": "interval",
+			"cadence_value": "2h",
+			"timezone":      "UTC"})
 		b.AdvanceTo("2000-01-01 18:05", 5*time.Minute)
-		lines := DecodeResult[struct {
+		lines := kit.DecodeResult[struct {
 			Runs []struct {
 				RunID   string `json:"run_id"`
 				Status  string
 				Summary string
 			}
-		}](t, use("schedule_runs", Object{"schedule_id": every.ID})).Runs
+		}](t, use("schedule_runs", kit.Object{"schedule_id": every.ID})).Runs
 		if len(lines) != 1 || lines[0].Status != "completed" || len([]rune(lines[0].Summary)) != 200 {
 			t.Fatalf("history: %+v", lines)
 		}
 		for _, size := range []int{200, 777, 4000, 8000} {
 			joined := ""
 			for offset := 0; ; {
-				page := DecodeResult[struct {
+				page := kit.DecodeResult[struct {
 					Output     string
 					NextOffset int `json:"next_offset"`
 					Total      int
 					Remaining  int
-				}](t, use("schedule_run_output", Object{"run_id": lines[0].RunID, "offset": offset, "max_chars": size}))
+				}](t, use("schedule_run_output", kit.Object{"run_id": lines[0].RunID, "offset": offset,
+					"max_chars": size}))
 				joined, offset = joined+page.Output, page.NextOffset
 				if page.Remaining == 0 {
 					break
@@ -319,11 +308,11 @@ func TestO13_ScheduleTools(t *testing.T) {
 				t.Errorf("pages of %d do not join to the original", size)
 			}
 		}
-		use("schedule_delete", Object{"schedule_id": every.ID})
-		if got := search(Object{"name": "stand"}); got != " of 0, 0 left" {
+		use("schedule_delete", kit.Object{"schedule_id": every.ID})
+		if got := search(kit.Object{"name": "stand"}); got != " of 0, 0 left" {
 			t.Errorf("deleted: %s", got)
 		}
-		if res := use("schedule_run_output", Object{"run_id": lines[0].RunID}); res.IsError {
+		if res := use("schedule_run_output", kit.Object{"run_id": lines[0].RunID}); res.IsError {
 			t.Errorf("its runs are gone with it: %+v", res)
 		}
 	})
@@ -332,23 +321,23 @@ func TestO13_ScheduleTools(t *testing.T) {
 // What a run said is shown in parts, and none of them shows a part of a secret.
 func TestG21_NoPageOfARunPartsASecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBubbleHost(t, host.Config{})
+		b := kit.NewBubbleHost(t, host.Config{})
 		secret := "a pass phrase that is so long that a page of it holds no other word, " +
 			strings.Repeat("as long as it is ", 20)
 		whole := strings.Repeat("é! ", 60) + secret + strings.Repeat("! é", 200)
-		a := b.NewAgent("aide", Object{"config": RehearsalConfig(whole)})
+		a := b.NewAgent("aide", kit.Object{"config": kit.RehearsalConfig(whole)})
 		b.AttachTools("aide", scheduleTools...)
-		b.Want(204, nil, "PUT", "/api/secrets/PHRASE", Object{"value": secret})
-		use := func(tool string, args Object) reeve.Result { return b.CallAs("ann", a.ID, tool, args) }
-		every := DecodeResult[api.Schedule](t,
-			use("schedule_create", Object{"goal": "g", "cadence_type": "interval", "cadence_value": "2h"}))
+		b.Want(204, nil, "PUT", "/api/secrets/PHRASE", kit.Object{"value": secret})
+		use := func(tool string, args kit.Object) reeve.Result { return b.CallAs("ann", a.ID, tool, args) }
+		every := kit.DecodeResult[api.Schedule](t,
+			use("schedule_create", kit.Object{"goal": "g", "cadence_type": "interval", "cadence_value": "2h"}))
 		b.AdvanceTo("2000-01-01 05:00", 5*time.Minute)
-		lines := DecodeResult[struct {
+		lines := kit.DecodeResult[struct {
 			Runs []struct {
 				RunID   string `json:"run_id"`
 				Summary string
 			}
-		}](t, use("schedule_runs", Object{"schedule_id": every.ID})).Runs
+		}](t, use("schedule_runs", kit.Object{"schedule_id": every.ID})).Runs
 		clean := func(text string) bool {
 			return strings.Trim(strings.ReplaceAll(text, "[REDACTED]", ""), "é! ") == ""
 		}
@@ -356,10 +345,10 @@ func TestG21_NoPageOfARunPartsASecret(t *testing.T) {
 			t.Fatalf("history: %+v", lines)
 		}
 		for offset := 0; offset < 700; offset += 13 {
-			page := DecodeResult[struct {
+			page := kit.DecodeResult[struct {
 				Output     string
 				NextOffset int `json:"next_offset"`
-			}](t, use("schedule_run_output", Object{"run_id": lines[0].RunID, "offset": offset, "max_chars": 200}))
+			}](t, use("schedule_run_output", kit.Object{"run_id": lines[0].RunID, "offset": offset, "max_chars": 200}))
 			if !clean(page.Output) || page.NextOffset <= offset {
 				t.Fatalf("at %d: %+v", offset, page)
 			}
@@ -376,10 +365,10 @@ func TestO14_ClockChangesGiveOneRunADay(t *testing.T) {
 		{"2000-10-28 12:00", "2000-10-30 12:00", "2000-10-29T00:30:00Z 2000-10-30T01:30:00Z"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := NewBubbleHost(t, host.Config{})
+			b := kit.NewBubbleHost(t, host.Config{})
 			b.NewAgent("aide", nil)
 			b.AdvanceTo(k.start, 0)
-			b.NewSchedule("aide", Object{"cadence_type": "cron", "cadence_value": "30 2 * * *",
+			b.NewSchedule("aide", kit.Object{"cadence_type": "cron", "cadence_value": "30 2 * * *",
 				"timezone": "Europe/Berlin"})
 			b.AdvanceTo(k.end, 10*time.Minute)
 			var got []string
@@ -396,9 +385,9 @@ func TestO14_ClockChangesGiveOneRunADay(t *testing.T) {
 // Asleep for three days: one run, marked; what was missed is shown. A clock put forward by a day is the same.
 func TestO15_AsleepForThreeDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBubbleHost(t, host.Config{})
+		b := kit.NewBubbleHost(t, host.Config{})
 		b.NewAgent("aide", nil)
-		s := b.NewSchedule("aide", Object{"cadence_type": "cron", "cadence_value": "0 * * * *"})
+		s := b.NewSchedule("aide", kit.Object{"cadence_type": "cron", "cadence_value": "0 * * * *"})
 		b.AdvanceTo("2000-01-01 01:00", time.Minute)
 		b.Stop()
 		time.Sleep(72 * time.Hour)
@@ -427,10 +416,10 @@ func TestO15_AsleepForThreeDays(t *testing.T) {
 func TestO15_TheClockGoesBack(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBubbleHost(t, host.Config{Dir: dir})
+		b := kit.NewBubbleHost(t, host.Config{Dir: dir})
 		b.NewAgent("aide", nil)
-		b.NewSchedule("aide", Object{"name": "cron", "cadence_type": "cron", "cadence_value": "0 7 * * *"})
-		b.NewSchedule("aide", Object{"name": "interval", "cadence_type": "interval", "cadence_value": "150m"})
+		b.NewSchedule("aide", kit.Object{"name": "cron", "cadence_type": "cron", "cadence_value": "0 7 * * *"})
+		b.NewSchedule("aide", kit.Object{"name": "interval", "cadence_type": "interval", "cadence_value": "150m"})
 		b.AdvanceTo("2000-01-01 07:00", 30*time.Minute)
 		if n := len(b.ListRuns("")); n != 3 {
 			t.Fatalf("%d runs", n)
@@ -439,7 +428,7 @@ func TestO15_TheClockGoesBack(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) { // time begins at midnight again
 		time.Sleep(6 * time.Hour)
-		b := NewBubbleHost(t, host.Config{Dir: dir})
+		b := kit.NewBubbleHost(t, host.Config{Dir: dir})
 		b.AdvanceBy(75*time.Minute, time.Minute) // 07:15
 		if n := len(b.ListRuns("")); n != 3 {
 			t.Errorf("%d runs after the clock went back", n)
@@ -447,16 +436,16 @@ func TestO15_TheClockGoesBack(t *testing.T) {
 		var list api.ScheduleList
 		b.Want(200, &list, "GET", "/api/schedules", nil)
 		for _, s := range list.Schedules { // even when it is planned anew
-			b.Want(200, nil, "PATCH", "/api/schedules/"+s.ID, Object{"status": "paused"})
+			b.Want(200, nil, "PATCH", "/api/schedules/"+s.ID, kit.Object{"status": "paused"})
 		}
 		b.Stop()
 	})
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(6 * time.Hour)
-		b := NewBubbleHost(t, host.Config{Dir: dir})
+		b := kit.NewBubbleHost(t, host.Config{Dir: dir})
 		var list api.ScheduleList
 		b.Want(200, &list, "GET", "/api/schedules?name=cron", nil)
-		b.Want(200, nil, "PATCH", "/api/schedules/"+list.Schedules[0].ID, Object{"status": "active"})
+		b.Want(200, nil, "PATCH", "/api/schedules/"+list.Schedules[0].ID, kit.Object{"status": "active"})
 		b.AdvanceBy(75*time.Minute, time.Minute)
 		if n := len(b.ListRuns("")); n != 3 {
 			t.Errorf("the same instant ran twice: %d runs", n)
@@ -472,11 +461,11 @@ func TestO15_TheClockGoesBack(t *testing.T) {
 // A new zone keeps the wall-clock intent.
 func TestO15_ZoneChangeKeepsTheWallClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBubbleHost(t, host.Config{})
+		b := kit.NewBubbleHost(t, host.Config{})
 		b.NewAgent("aide", nil)
-		s := b.NewSchedule("aide", Object{"cadence_type": "cron", "cadence_value": "0 7 * * *",
+		s := b.NewSchedule("aide", kit.Object{"cadence_type": "cron", "cadence_value": "0 7 * * *",
 			"timezone": "Europe/Berlin"})
-		b.Want(200, nil, "PATCH", "/api/schedules/"+s.ID, Object{"timezone": "America/New_York"})
+		b.Want(200, nil, "PATCH", "/api/schedules/"+s.ID, kit.Object{"timezone": "America/New_York"})
 		b.AdvanceTo("2000-01-02 00:00", time.Hour)
 		runs := b.ListRuns("")
 		if len(runs) != 1 || runs[0].ScheduledAt.Format(time.RFC3339) != "2000-01-01T12:00:00Z" {
@@ -488,19 +477,20 @@ func TestO15_ZoneChangeKeepsTheWallClock(t *testing.T) {
 // Policies, alerts, disabling and re-enabling; and the answer goes back to where the schedule was made.
 func TestO17_Notifications(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBubbleHost(t, host.Config{})
+		b := kit.NewBubbleHost(t, host.Config{})
 		for _, policy := range []string{"always", "conditional", "never"} {
-			b.NewAgent(policy, Object{"config": RehearsalConfig("fine")})
-			b.NewSchedule(policy, Object{"name": policy, "cadence_type": "interval", "cadence_value": "1h",
+			b.NewAgent(policy, kit.Object{"config": kit.RehearsalConfig("fine")})
+			b.NewSchedule(policy, kit.Object{"name": policy, "cadence_type": "interval", "cadence_value": "1h",
 				"notification": policy})
 		}
 		wordy := b.NewAgent("wordy",
-			Object{"config": Object{"rehearsal": Object{"steps": []Object{}, "output": "look", "notify": true}}})
-		b.NewSchedule("wordy", Object{"name": "wordy", "cadence_type": "interval", "cadence_value": "1h",
+			kit.Object{"config": kit.Object{"rehearsal": kit.Object{"steps": []kit.Object{}, "output": "look",
+				"notify": true}}})
+		b.NewSchedule("wordy", kit.Object{"name": "wordy", "cadence_type": "interval", "cadence_value": "1h",
 			"notification": "conditional"})
 		b.AttachTools("wordy", "schedule_create")
-		made := DecodeResult[api.Schedule](t, b.CallAs("owner", wordy.ID, "schedule_create",
-			Object{"goal": "g", "name": "from afar", "cadence_type": "interval", "cadence_value": "1h"}))
+		made := kit.DecodeResult[api.Schedule](t, b.CallAs("owner", wordy.ID, "schedule_create",
+			kit.Object{"goal": "g", "name": "from afar", "cadence_type": "interval", "cadence_value": "1h"}))
 		b.AdvanceBy(time.Hour, time.Hour)
 		got := map[string]int{}
 		for _, n := range b.ListNotifications() {
@@ -521,9 +511,10 @@ func TestO17_Notifications(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBubbleHost(t, host.Config{})
-		b.NewAgent("bad", Object{"config": Object{"rehearsal": Object{"steps": []Object{{"fail": "no luck"}}}}})
-		s := b.NewSchedule("bad", Object{"name": "bad", "cadence_type": "interval", "cadence_value": "1h",
+		b := kit.NewBubbleHost(t, host.Config{})
+		b.NewAgent("bad", kit.Object{
+			"config": kit.Object{"rehearsal": kit.Object{"steps": []kit.Object{{"fail": "no luck"}}}}})
+		s := b.NewSchedule("bad", kit.Object{"name": "bad", "cadence_type": "interval", "cadence_value": "1h",
 			"notification": "never"})
 		var titles []string
 		for range 7 {
@@ -540,8 +531,8 @@ func TestO17_Notifications(t *testing.T) {
 			got.NextAt != nil {
 			t.Errorf("%+v, %d runs", got.Timer, len(b.ListRuns("")))
 		}
-		b.Want(200, nil, "PATCH", "/api/agents/bad", Object{"config": RehearsalConfig("better")})
-		b.Want(200, nil, "PATCH", "/api/schedules/"+s.ID, Object{"status": "active"})
+		b.Want(200, nil, "PATCH", "/api/agents/bad", kit.Object{"config": kit.RehearsalConfig("better")})
+		b.Want(200, nil, "PATCH", "/api/schedules/"+s.ID, kit.Object{"status": "active"})
 		if got := b.GetSchedule(s.ID); got.Failures != 0 || got.State != reeve.TimerActive {
 			t.Errorf("re-enabled: %+v", got.Timer)
 		}
@@ -574,8 +565,8 @@ func TestO17_Webhook(t *testing.T) {
 	t.Cleanup(hook.Close)
 	tell := func(h *reevetest.Host) {
 		h.Agent("aide")
-		SetRehearsal(h, "aide", "ok")
-		h.Want(201, nil, "POST", "/api/schedules", Object{"agent": "aide", "goal": "g", "cadence_type": "once",
+		kit.SetRehearsal(h, "aide", "ok")
+		h.Want(201, nil, "POST", "/api/schedules", kit.Object{"agent": "aide", "goal": "g", "cadence_type": "once",
 			"cadence_value": time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339Nano)})
 	}
 	list := func(h *reevetest.Host) []reeve.Notification {
@@ -587,7 +578,7 @@ func TestO17_Webhook(t *testing.T) {
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Webhook: hook.URL + "/hook?secret=abcdefgh",
 		HTTPAllow: []string{strings.TrimPrefix(hook.URL, "http://")}})
 	tell(h)
-	Eventually(t, "the webhook to be told", func() bool {
+	kit.Eventually(t, "the webhook to be told", func() bool {
 		h.Settle(t.Context())
 		l := list(h)
 		return len(l) == 1 && l[0].DeliveredAt != nil
@@ -601,7 +592,7 @@ func TestO17_Webhook(t *testing.T) {
 	mu.Unlock()
 	guarded := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Webhook: hook.URL})
 	tell(guarded)
-	Eventually(t, "a notification", func() bool { guarded.Settle(t.Context()); return len(list(guarded)) == 1 })
+	kit.Eventually(t, "a notification", func() bool { guarded.Settle(t.Context()); return len(list(guarded)) == 1 })
 	guarded.Settle(t.Context())
 	mu.Lock()
 	defer mu.Unlock()
@@ -613,13 +604,13 @@ func TestO17_Webhook(t *testing.T) {
 // Operators' budgets bind scheduled runs, nobody sees them in a schema, and the run's row says what it cost.
 func TestO18_BudgetsBindScheduledRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBubbleHost(t, host.Config{RunCalls: 3})
-		a := b.NewAgent("aide", Object{"config": RehearsalConfig("all", WriteFileStep("/1", "1"),
-			Object{"tool": "read_file", "args": Object{"path": "/1"}}, WriteFileStep("/2", "2"),
-			WriteFileStep("/3", "3"),
-			WriteFileStep("/4", "4"))})
-		b.CallAs("ann", a.ID, "list_files", Object{}) // what is known of the workspace is that it has no budgets
-		s := b.NewSchedule("aide", Object{"cadence_type": "interval", "cadence_value": "1h"})
+		b := kit.NewBubbleHost(t, host.Config{RunCalls: 3})
+		a := b.NewAgent("aide", kit.Object{"config": kit.RehearsalConfig("all", kit.WriteFileStep("/1", "1"),
+			kit.Object{"tool": "read_file", "args": kit.Object{"path": "/1"}}, kit.WriteFileStep("/2", "2"),
+			kit.WriteFileStep("/3", "3"),
+			kit.WriteFileStep("/4", "4"))})
+		b.CallAs("ann", a.ID, "list_files", kit.Object{}) // what is known of the workspace is that it has no budgets
+		s := b.NewSchedule("aide", kit.Object{"cadence_type": "interval", "cadence_value": "1h"})
 		b.AdvanceBy(2*time.Hour, time.Hour)
 		runs := b.ListRuns("")
 		if len(runs) != 2 {
@@ -635,12 +626,12 @@ func TestO18_BudgetsBindScheduledRuns(t *testing.T) {
 			t.Errorf("%+v", got.Timer)
 		}
 		b.AttachTools("aide", "schedule_runs", "write_file", "read_file")
-		history := DecodeResult[struct {
+		history := kit.DecodeResult[struct {
 			Runs []struct {
 				Moves int
 				Spent reeve.Amount
 			}
-		}](t, b.CallAs("owner", a.ID, "schedule_runs", Object{"schedule_id": s.ID}))
+		}](t, b.CallAs("owner", a.ID, "schedule_runs", kit.Object{"schedule_id": s.ID}))
 		// a rehearsal asks no model
 		if len(history.Runs) != 2 || history.Runs[0].Spent.Calls != 3 || history.Runs[0].Moves != 0 {
 			t.Errorf("the history shows %+v", history)
@@ -656,7 +647,7 @@ func TestO18_BudgetsBindScheduledRuns(t *testing.T) {
 			t.Errorf("budgets of runs that ended: %+v", budgets)
 		}
 		// A run by hand is the person's own affair.
-		b.Want(201, nil, "POST", "/api/agents/aide/wake", Object{})
+		b.Want(201, nil, "POST", "/api/agents/aide/wake", kit.Object{})
 		b.StepAll()
 		if r := b.ListRuns("")[0]; r.State != reeve.RunCompleted || r.Spent.Calls != 5 {
 			t.Errorf("by hand: %+v", r)
@@ -671,7 +662,7 @@ func TestO18_BudgetsBindScheduledRuns(t *testing.T) {
 			}
 		}
 		b.AttachTools("aide", "schedule_create")
-		if res := b.CallAs("ann", a.ID, "schedule_create", Object{"goal": "g", "cadence_type": "interval",
+		if res := b.CallAs("ann", a.ID, "schedule_create", kit.Object{"goal": "g", "cadence_type": "interval",
 			"cadence_value": "1h", "budget": 100}); !res.IsError {
 			t.Errorf("a model set a budget: %+v", res)
 		}

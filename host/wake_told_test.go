@@ -7,37 +7,23 @@ import (
 
 	"reeve"
 	"reeve/host"
+	"reeve/test/kit"
 )
-
-// NewWatcher makes an agent that watches something, and gives how often that has woken it since it was last asked.
-func (b *BubbleHost) NewWatcher(name, class, what string) (woken func() int) {
-	b.t.Helper()
-	a := b.NewAgent(name, nil)
-	b.Want(201, nil, "POST", "/api/agents/"+name+"/subscriptions", Object{"class": class, "name": what})
-	before := 0
-	return func() int {
-		b.t.Helper()
-		b.AdvanceBy(time.Second, 200*time.Millisecond)
-		now := len(b.ListRuns("agent=" + a.ID))
-		defer func() { before = now }()
-		return now - before
-	}
-}
 
 // Every change of a schedule is told, by whomever it is made, and what changes nothing is not.
 func TestL03_ChangesOfSchedulesAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBubbleHost(t, host.Config{DisableAfter: 2})
+		b := kit.NewBubbleHost(t, host.Config{DisableAfter: 2})
 		a := b.NewAgent("aide", nil)
 		b.AttachTools("aide", scheduleTools...)
 		woken := b.NewWatcher("w", "key", "SCHEDULE")
-		s := b.NewSchedule("aide", Object{"cadence_type": "interval", "cadence_value": "30d"})
+		s := b.NewSchedule("aide", kit.Object{"cadence_type": "interval", "cadence_value": "30d"})
 		if n := woken(); n != 1 {
 			t.Errorf("created: woken %d times", n)
 		}
 		one := b.NewWatcher("one", "id", s.ID)
-		patch := func(q Object) func() { return func() { b.Want(200, nil, "PATCH", "/api/schedules/"+s.ID, q) } }
-		edit := func(q Object) func() {
+		patch := func(q kit.Object) func() { return func() { b.Want(200, nil, "PATCH", "/api/schedules/"+s.ID, q) } }
+		edit := func(q kit.Object) func() {
 			return func() {
 				q["schedule_id"] = s.ID
 				if res := b.CallAs(s.UserID, a.ID, "schedule_edit", q); res.IsError {
@@ -51,29 +37,29 @@ func TestL03_ChangesOfSchedulesAreTold(t *testing.T) {
 			do   func()
 			want int
 		}{
-			{"renamed", patch(Object{"name": "new"}), 1},
-			{"renamed to the same", patch(Object{"name": "new"}), 0},
-			{"nothing said", patch(Object{}), 0},
-			{"paused", patch(Object{"status": "paused"}), 1},
-			{"paused twice", patch(Object{"status": "paused"}), 0},
-			{"resumed", patch(Object{"status": "active"}), 1},
-			{"resumed twice", patch(Object{"status": "active"}), 0},
-			{"given another time", patch(Object{"cadence_type": "cron", "cadence_value": "0 7 1 1 *"}), 1},
-			{"given the same time", patch(Object{"cadence_type": "cron", "cadence_value": "0 7 1 1 *"}), 0},
+			{"renamed", patch(kit.Object{"name": "new"}), 1},
+			{"renamed to the same", patch(kit.Object{"name": "new"}), 0},
+			{"nothing said", patch(kit.Object{}), 0},
+			{"paused", patch(kit.Object{"status": "paused"}), 1},
+			{"paused twice", patch(kit.Object{"status": "paused"}), 0},
+			{"resumed", patch(kit.Object{"status": "active"}), 1},
+			{"resumed twice", patch(kit.Object{"status": "active"}), 0},
+			{"given another time", patch(kit.Object{"cadence_type": "cron", "cadence_value": "0 7 1 1 *"}), 1},
+			{"given the same time", patch(kit.Object{"cadence_type": "cron", "cadence_value": "0 7 1 1 *"}), 0},
 			{"given the same time in other words",
-				patch(Object{"cadence_type": "cron", "cadence_value": "00  7 1 JAN *", "timezone": "UTC"}), 0},
+				patch(kit.Object{"cadence_type": "cron", "cadence_value": "00  7 1 JAN *", "timezone": "UTC"}), 0},
 			{"given the same time in other words by a tool",
-				edit(Object{"cadence_type": "cron", "cadence_value": "0 7 1 1 ?"}), 0},
-			{"given to another agent", patch(Object{"agent": "other"}), 1},
-			{"given to the same agent", patch(Object{"agent": "other"}), 0},
-			{"renamed by a tool", edit(Object{"name": "newer"}), 1},
-			{"renamed to the same by a tool", edit(Object{"name": "newer"}), 0},
-			{"nothing said by a tool", edit(Object{}), 0},
-			{"paused by a tool", edit(Object{"status": "paused"}), 1},
-			{"paused twice by a tool", edit(Object{"status": "paused"}), 0},
+				edit(kit.Object{"cadence_type": "cron", "cadence_value": "0 7 1 1 ?"}), 0},
+			{"given to another agent", patch(kit.Object{"agent": "other"}), 1},
+			{"given to the same agent", patch(kit.Object{"agent": "other"}), 0},
+			{"renamed by a tool", edit(kit.Object{"name": "newer"}), 1},
+			{"renamed to the same by a tool", edit(kit.Object{"name": "newer"}), 0},
+			{"nothing said by a tool", edit(kit.Object{}), 0},
+			{"paused by a tool", edit(kit.Object{"status": "paused"}), 1},
+			{"paused twice by a tool", edit(kit.Object{"status": "paused"}), 0},
 			{"its agent destroyed", func() {
 				b.Want(200, nil, "PATCH", "/api/agents/other",
-					Object{"lifecycle": "destroyed"})
+					kit.Object{"lifecycle": "destroyed"})
 			}, 1},
 			{"deleted", func() { b.Want(204, nil, "DELETE", "/api/schedules/"+s.ID, nil) }, 1},
 		} {
@@ -83,16 +69,18 @@ func TestL03_ChangesOfSchedulesAreTold(t *testing.T) {
 			}
 		}
 		b.NewAgent("gone", nil)
-		b.NewSchedule("gone", Object{"cadence_type": "interval", "cadence_value": "30d"})
+		b.NewSchedule("gone", kit.Object{"cadence_type": "interval", "cadence_value": "30d"})
 		woken()
 		b.Want(204, nil, "DELETE", "/api/agents/gone", nil)
 		if n := woken(); n != 1 {
 			t.Errorf("removed with its agent: woken %d times", n)
 		}
 		// One that is disabled because it fails is told of; that it fires is no change.
-		b.NewAgent("clumsy", Object{"config": Object{"rehearsal": Object{"steps": []Object{{"tool": "no_such_tool",
-			"must": true, "args": Object{}}}}}})
-		f := b.NewSchedule("clumsy", Object{"cadence_type": "interval", "cadence_value": "1h", "notification": "never"})
+		b.NewAgent("clumsy", kit.Object{
+			"config": kit.Object{"rehearsal": kit.Object{"steps": []kit.Object{{"tool": "no_such_tool",
+				"must": true, "args": kit.Object{}}}}}})
+		f := b.NewSchedule("clumsy", kit.Object{"cadence_type": "interval", "cadence_value": "1h",
+			"notification": "never"})
 		woken()
 		b.AdvanceBy(time.Hour, time.Hour)
 		if n := woken(); n != 0 || b.GetSchedule(f.ID).Failures != 1 {
@@ -108,11 +96,11 @@ func TestL03_ChangesOfSchedulesAreTold(t *testing.T) {
 // Every notification is told to who watches them, but to nobody whose own run wrote it.
 func TestL03_NotificationsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBubbleHost(t, host.Config{})
+		b := kit.NewBubbleHost(t, host.Config{})
 		a := b.NewAgent("aide", nil)
-		b.Want(201, nil, "POST", "/api/agents/aide/subscriptions", Object{"class": "key", "name": "NOTIFICATION"})
+		b.Want(201, nil, "POST", "/api/agents/aide/subscriptions", kit.Object{"class": "key", "name": "NOTIFICATION"})
 		woken := b.NewWatcher("w", "key", "NOTIFICATION")
-		s := b.NewSchedule("aide", Object{"cadence_type": "interval", "cadence_value": "1h"})
+		s := b.NewSchedule("aide", kit.Object{"cadence_type": "interval", "cadence_value": "1h"})
 		b.AdvanceBy(time.Hour, time.Hour)
 		if n := woken(); n != 1 || len(b.ListNotifications()) != 1 {
 			t.Errorf("woken %d times by %d notifications", n, len(b.ListNotifications()))
@@ -120,7 +108,7 @@ func TestL03_NotificationsAreTold(t *testing.T) {
 		if list := b.ListRuns("agent=" + a.ID); len(list) != 1 {
 			t.Errorf("its own notification woke it: %+v", list)
 		}
-		b.Want(200, nil, "PATCH", "/api/schedules/"+s.ID, Object{"notification": "never"})
+		b.Want(200, nil, "PATCH", "/api/schedules/"+s.ID, kit.Object{"notification": "never"})
 		b.AdvanceBy(time.Hour, time.Hour)
 		if n := woken(); n != 0 || len(b.ListRuns("agent="+a.ID)) != 2 {
 			t.Errorf("woken %d times by a run that tells nobody", n)

@@ -6,6 +6,7 @@ import (
 
 	"reeve"
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // A predicate is no way to what its agent, or the user who made the subscription, may not see: neither by what it holds
@@ -13,8 +14,8 @@ import (
 func TestL16_PredicatesSeeWhatTheirAgentMay(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
-	mia, ned := NewTokenFor(h, "mia", "member"), NewTokenFor(h, "ned", "member")
-	made := func(who []string, path string, body Object) (id string) {
+	mia, ned := kit.NewTokenFor(h, "mia", "member"), kit.NewTokenFor(h, "ned", "member")
+	made := func(who []string, path string, body kit.Object) (id string) {
 		var v struct{ ID string }
 		r := h.Do("POST", path, body, who...)
 		if r.Decode(t, &v); r.Status != 201 {
@@ -22,18 +23,18 @@ func TestL16_PredicatesSeeWhatTheirAgentMay(t *testing.T) {
 		}
 		return v.ID
 	}
-	gym, home := made(mia, "/api/journal/categories", Object{"name": "Gym"}), made(mia, "/api/journal/categories",
-		Object{"name": "Home"})
-	task := made(mia, "/api/journal/tasks", Object{"category_id": gym, "title": "Squat"})
+	gym, home := made(mia, "/api/journal/categories", kit.Object{"name": "Gym"}), made(mia, "/api/journal/categories",
+		kit.Object{"name": "Home"})
+	task := made(mia, "/api/journal/tasks", kit.Object{"category_id": gym, "title": "Squat"})
 	agent := func(name string, categories ...string) reeve.Agent {
 		a := h.Agent(name)
-		UpdateAgent(h, a, Object{"categories": append([]string{}, categories...)})
-		SetRehearsal(h, a.ID, "ok")
+		kit.UpdateAgent(h, a, kit.Object{"categories": append([]string{}, categories...)})
+		kit.SetRehearsal(h, a.ID, "ok")
 		return a
 	}
 	watcher := func(name, class, key, predicate string, categories ...string) reeve.Agent {
 		a := agent(name, categories...)
-		made(mia, "/api/agents/"+a.ID+"/subscriptions", Object{"class": class, "name": key, "predicate": predicate})
+		made(mia, "/api/agents/"+a.ID+"/subscriptions", kit.Object{"class": class, "name": key, "predicate": predicate})
 		return a
 	}
 	blind := watcher("blind", "key", "TIME_ENTRY", `entity.note != ""`)
@@ -45,32 +46,33 @@ func TestL16_PredicatesSeeWhatTheirAgentMay(t *testing.T) {
 	tasks := watcher("tasks", "key", "TASK", `entity.title != ""`, home)
 	all := []reeve.Agent{blind, entries, nosy, ratings, elsewhere, plans, tasks}
 	write := func(who []string, day string) {
-		made(who, "/api/journal/time-entries", Object{"task_id": task, "started_at": day + "T08:00:00Z",
+		made(who, "/api/journal/time-entries", kit.Object{"task_id": task, "started_at": day + "T08:00:00Z",
 			"ended_at": day + "T09:00:00Z", "description": "the password is hunter2"})
-		for path, body := range map[string]Object{
+		for path, body := range map[string]kit.Object{
 			"/api/journal/ratings": {"target_kind": "task", "target_id": task,
-				"scores": Object{"focus": 50}},
+				"scores": kit.Object{"focus": 50}},
 			"/api/journal/plans/" + day +
-				"/blocks": {"blocks": []Object{{"category_id": gym, "start_time": day + "T10:00:00Z", "end_time": day +
-				"T11:00:00Z", "note": "private"}}},
+				"/blocks": {"blocks": []kit.Object{{"category_id": gym, "start_time": day + "T10:00:00Z",
+				"end_time": day +
+					"T11:00:00Z", "note": "private"}}},
 		} {
 			if r := h.Do("PUT", path, body, who...); r.Status >= 300 {
 				t.Fatalf("%s: %d %s", path, r.Status, r.Body)
 			}
 		}
-		WaitUntilIdle(h)
+		kit.WaitUntilIdle(h)
 	}
 	ran := func() (names []string) {
 		for _, a := range all {
-			if len(ListRuns(h, "agent="+a.ID)) > 0 {
+			if len(kit.ListRuns(h, "agent="+a.ID)) > 0 {
 				names = append(names, a.Name)
 			}
 		}
 		return names
 	}
 	write(ned, "2026-03-02")
-	h.Want(200, nil, "PATCH", "/api/journal/tasks/"+task, Object{"title": "Deep squat"})
-	WaitUntilIdle(h)
+	h.Want(200, nil, "PATCH", "/api/journal/tasks/"+task, kit.Object{"title": "Deep squat"})
+	kit.WaitUntilIdle(h)
 	if got := ran(); len(got) > 0 {
 		t.Errorf("another's things, and other categories, woke %v", got)
 	}
@@ -79,7 +81,7 @@ func TestL16_PredicatesSeeWhatTheirAgentMay(t *testing.T) {
 		t.Errorf("mia's own woke %s", got)
 	}
 	for _, a := range all {
-		for _, w := range ListWakes(h, a.ID) {
+		for _, w := range kit.ListWakes(h, a.ID) {
 			if strings.Contains(w.Why, "hunter2") || w.State == reeve.WakeQueued {
 				t.Errorf("%s: %+v", a.Name, w)
 			}

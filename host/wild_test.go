@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reeve/reevetest"
+	"reeve/test/kit"
 )
 
 // TestG22_ACommandThatGoesWildHarmsNobody runs what uses up processes, memory and output, leaves daemons, and answers
@@ -14,11 +15,11 @@ import (
 // running.
 func TestG22_ACommandThatGoesWildHarmsNobody(t *testing.T) {
 	t.Parallel()
-	cfg := FastConfig(t)
+	cfg := kit.FastConfig(t)
 	cfg.OutputCap = 1 << 20
 	h := reevetest.StartWith(t, cfg)
-	w := ShellAgent{h, h.Agent("dev", "shell_exec", "file_list")}
-	if reason := ShellUnavailable(h); reason != "" {
+	w := kit.ShellAgent{Host: h, Agent: h.Agent("dev", "shell_exec", "file_list")}
+	if reason := kit.ShellUnavailable(h); reason != "" {
 		t.Log("no confinement here: ", reason)
 		return
 	}
@@ -26,25 +27,26 @@ func TestG22_ACommandThatGoesWildHarmsNobody(t *testing.T) {
 	const mark = "reeve-wild-mark"
 	for _, c := range []struct {
 		command string
-		ok      func(CommandResult) bool
+		ok      func(kit.CommandResult) bool
 	}{
-		{"f() { f | f & }; f; wait; sleep 1000", func(r CommandResult) bool { return r.ExitCode != 0 }},
-		{"x=y; while :; do x=$x$x; done", func(r CommandResult) bool { return r.ExitCode != 0 }},
+		{"f() { f | f & }; f; wait; sleep 1000", func(r kit.CommandResult) bool { return r.ExitCode != 0 }},
+		{"x=y; while :; do x=$x$x; done", func(r kit.CommandResult) bool { return r.ExitCode != 0 }},
 		{"(setsid sh -c 'exec -a " + mark +
 			" sleep 1000' &) ; (nohup sh -c 'trap \"\" TERM HUP; sleep 1000' >/dev/null 2>&1 &); echo left",
-			func(r CommandResult) bool { return r.ExitCode == 0 && r.Stdout == "left\n" }},
-		{"head -c 300000000 /dev/zero | tr '\\0' x; echo over >&2", func(r CommandResult) bool {
+			func(r kit.CommandResult) bool { return r.ExitCode == 0 && r.Stdout == "left\n" }},
+		{"head -c 300000000 /dev/zero | tr '\\0' x; echo over >&2", func(r kit.CommandResult) bool {
 			return r.ExitCode == 0 && strings.HasSuffix(r.Stderr, "over\n") && len(r.Stdout) <= 256<<10
 		}},
-		{"head -c 3000 /dev/urandom; printf '\\0\\377\\033[2J'", func(r CommandResult) bool {
+		{"head -c 3000 /dev/urandom; printf '\\0\\377\\033[2J'", func(r kit.CommandResult) bool {
 			return r.ExitCode == 0 &&
 				strings.Contains(r.Stdout, "\ufffd")
 		}},
-		{"kill -9 -1; kill -9 1; kill -9 $$; echo alive", func(r CommandResult) bool {
+		{"kill -9 -1; kill -9 1; kill -9 $$; echo alive", func(r kit.CommandResult) bool {
 			return r.Stdout == "alive\n" ||
 				r.ExitCode != 0
 		}},
-		{"while :; do mkdir d && cd d || break; done; exit 3", func(r CommandResult) bool { return r.ExitCode != 0 }},
+		{"while :; do mkdir d && cd d || break; done; exit 3",
+			func(r kit.CommandResult) bool { return r.ExitCode != 0 }},
 	} {
 		answers := make(chan int, 1)
 		go func() { answers <- h.Do("GET", "/api/status", nil).Status }() // it answers while the command rages
@@ -67,7 +69,7 @@ func TestG22_ACommandThatGoesWildHarmsNobody(t *testing.T) {
 	if res := h.Call("dev", "file_list", map[string]any{"path": "/"}); res.IsError {
 		t.Errorf("%+v", res)
 	}
-	Eventually(t, "all that was left behind is gone", func() bool { return !running(mark) })
+	kit.Eventually(t, "all that was left behind is gone", func() bool { return !running(mark) })
 }
 
 // running tells whether a process with this in its command line runs on the machine.

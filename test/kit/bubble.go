@@ -1,7 +1,6 @@
-package host_test
+package kit
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -16,10 +15,7 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/host"
-	"reeve/reevetest"
 )
-
-type Object = map[string]any
 
 // BubbleHost is a Reeve inside a bubble of testing/synctest: its API is called without a network, and time is whatever
 // the test says it is. It begins at midnight UTC on Saturday, 1 January 2000.
@@ -103,16 +99,6 @@ func (b *BubbleHost) Want(status int, v any, method, path string, body any, head
 			b.t.Fatal(err)
 		}
 	}
-}
-
-// RehearsalConfig is a rehearsal for an agent's config.
-func RehearsalConfig(output string, steps ...Object) Object {
-	return Object{"rehearsal": Object{"steps": steps, "output": output}}
-}
-
-// WriteFileStep is a step that writes a file.
-func WriteFileStep(path, content string) Object {
-	return Object{"tool": "write_file", "args": Object{"path": path, "content": content}}
 }
 
 func (b *BubbleHost) NewAgent(name string, more Object) (a reeve.Agent) {
@@ -205,73 +191,24 @@ func (b *BubbleHost) CallAs(user, agent, tool string, args any) reeve.Result {
 	return res
 }
 
-// StepInBackground is a Reeve whose loops run, in real time.
-func StepInBackground(t testing.TB, h *reevetest.Host) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			if _, err := h.Step(ctx); err != nil && ctx.Err() == nil {
-				t.Error(err)
-				return
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(5 * time.Millisecond):
-			}
-		}
-	}()
-	t.Cleanup(func() { cancel(); <-done })
+func (b *BubbleHost) AttachTools(agent string, tools ...string) {
+	b.t.Helper()
+	for _, id := range tools {
+		b.Want(201, nil, "POST", "/api/agents/"+agent+"/tools", Object{"tool_id": id})
+	}
 }
 
-// Subscribe lets an agent watch a token.
-func Subscribe(h *reevetest.Host, agent, class, name, predicate string) (s reeve.Subscription) {
-	h.T.Helper()
-	h.Want(201, &s, "POST", "/api/agents/"+agent+"/subscriptions", Object{"class": class, "name": name,
-		"predicate": predicate})
-	return s
-}
-
-func ListRuns(h *reevetest.Host, query string) []reeve.Run {
-	h.T.Helper()
-	var list api.RunList
-	h.Want(200, &list, "GET", "/api/runs?limit=500&"+query, nil)
-	return list.Runs
-}
-
-func ListWakes(h *reevetest.Host, agent string) []reeve.Wake {
-	h.T.Helper()
-	var list api.WakeList
-	h.Want(200, &list, "GET", "/api/agents/"+agent+"/wakes", nil)
-	return list.Wakes
-}
-
-// SetRehearsal sets what an agent does when it runs.
-func SetRehearsal(h *reevetest.Host, agent, output string, steps ...Object) {
-	h.T.Helper()
-	h.Want(200, nil, "PATCH", "/api/agents/"+agent, Object{"config": RehearsalConfig(output, steps...)})
-}
-
-// WaitUntilIdle waits until nothing is queued and every run has ended or waits for a person.
-func WaitUntilIdle(h *reevetest.Host) {
-	h.T.Helper()
-	Eventually(h.T, "everything to come to an end", func() bool {
-		h.Settle(h.T.Context())
-		for _, r := range ListRuns(h, "state=running") {
-			_ = r
-			return false
-		}
-		var agents api.AgentList
-		h.Want(200, &agents, "GET", "/api/agents?limit=500", nil)
-		for _, a := range agents.Agents {
-			for _, w := range ListWakes(h, a.ID) {
-				if w.State == reeve.WakeQueued {
-					return false
-				}
-			}
-		}
-		return true
-	})
+// NewWatcher makes an agent that watches something, and gives how often that has woken it since it was last asked.
+func (b *BubbleHost) NewWatcher(name, class, what string) (woken func() int) {
+	b.t.Helper()
+	a := b.NewAgent(name, nil)
+	b.Want(201, nil, "POST", "/api/agents/"+name+"/subscriptions", Object{"class": class, "name": what})
+	before := 0
+	return func() int {
+		b.t.Helper()
+		b.AdvanceBy(time.Second, 200*time.Millisecond)
+		now := len(b.ListRuns("agent=" + a.ID))
+		defer func() { before = now }()
+		return now - before
+	}
 }
