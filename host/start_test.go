@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"reeve"
-	"reeve/api"
 	"reeve/host"
 	"reeve/reevetest"
 )
@@ -328,22 +327,4 @@ func changed(t *testing.T, h *reevetest.Host, file, statements string) string {
 		t.Fatal(err)
 	}
 	return file
-}
-
-// A tool that does not say what it cost has cost what it declares.
-func TestG17_DeclaredCostIsCharged(t *testing.T) {
-	t.Parallel()
-	h := reevetest.Start(t, reeve.MustTool(reeve.Tool{ID: "buys", Description: "Buys something.", Effect: reeve.Read,
-		Cost: reeve.Amount{Micros: 5, Tokens: 1}},
-		func(context.Context, struct{}) (string, error) { return "bought", nil }))
-	a := h.Agent("buyer", "buys")
-	h.Want(200, nil, "PUT", "/api/budgets/agent:"+a.ID, map[string]any{"limit": map[string]any{"micros": 12}})
-	h.Call(a.ID, "buys", map[string]any{})
-	h.Call(a.ID, "buys", map[string]any{})
-	h.Want(402, nil, "POST", "/api/agents/"+a.ID+"/calls", map[string]any{"tool": "buys"})
-	var list api.BudgetList
-	h.Want(200, &list, "GET", "/api/budgets", nil)
-	if b := list.Budgets[0]; b.Used.Micros != 10 || b.Used.Tokens != 2 || b.Reserved.Micros != 0 {
-		t.Errorf("%+v", b)
-	}
 }

@@ -198,47 +198,6 @@ func TestW12_AnAnswerBegunAgainAfterARestart(t *testing.T) {
 	}
 }
 
-func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
-	t.Parallel()
-	h := kit.RunScripted(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
-	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/workspace",
-		kit.Object{"on_exceed": "end", "limit": kit.Object{"tokens": 1_000_000}})
-	c := h.Talk("bot")
-	s := h.Connect(c.ID, -1)
-	s.Say("slow")
-	token := s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
-	h.Want(http.StatusOK, nil, "POST", "/api/turns/"+token.TurnID+"/cancel", nil)
-	s.Done(1)
-	h.Stop() // which waits for what is under way
-	h = kit.RunScriptedIn(t, h.Config.Dir, "- {text: x}\n")
-	var list struct {
-		Budgets []reeve.Budget `json:"budgets"`
-	}
-	h.Want(http.StatusOK, &list, "GET", "/api/budgets", nil)
-	if len(list.Budgets) != 1 || list.Budgets[0].Used.Tokens == 0 {
-		t.Errorf("%+v", list.Budgets)
-	}
-	if spent := kit.GetTurn(h, token.TurnID).Spent; spent.Tokens != list.Budgets[0].Used.Tokens {
-		t.Errorf("the turn spent %+v, of %+v", spent, list.Budgets)
-	}
-}
-
-// A budget that is set while an agent talks, and calls nothing, holds from its next turn on.
-func TestG17_ABudgetThatIsSetMeanwhile(t *testing.T) {
-	t.Parallel()
-	h := kit.RunScripted(t, "- {text: x}\n")
-	s := h.Connect(h.Talk("bot").ID, -1)
-	s.Say("one")
-	s.Done(1)
-	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:bot",
-		kit.Object{"on_exceed": "end", "limit": kit.Object{"tokens": 1}})
-	s.Say("two")
-	kit.Eventually(t, "its end", func() bool { return len(kit.ListRuns(h, "state=failed")) == 1 })
-	if failed := kit.ListRuns(h, "state=failed")[0]; failed.Code != reeve.BudgetExceeded || failed.Input != "two" {
-		t.Errorf("%+v", failed)
-	}
-}
-
 func TestW23_ArgumentsThatAreNotJSON(t *testing.T) {
 	t.Parallel()
 	h := responder(t)
