@@ -165,22 +165,6 @@ func TestW22_NotesAreTakenAfterAStop(t *testing.T) {
 	}
 }
 
-// TestW22_AnAutomationGivesNotes: what an automation comes to that takes notes is remembered too.
-func TestW22_AnAutomationGivesNotes(t *testing.T) {
-	t.Parallel()
-	h, heard, _ := stepper(t, kit.Object{"extraction": "notes", "notes": true},
-		map[string]string{"notes": `({ notes: [input.input + ' was said'] })`})
-	kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "garden").ID)
-	if got := fmt.Sprint(kit.ListNotes(h, "?agent=bot")); got != "[garden was said]" {
-		t.Errorf("the notes are %s", got)
-	}
-	kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "hello").ID)
-	if got := heard.LastPrompt("I am bot"); got != "user: [Your earlier notes, which may be relevant]\n- garden was "+
-		"said | user: hello" {
-		t.Errorf("the model was told %s", got)
-	}
-}
-
 // TestO11_NotesOfOthers: a note is its user's: for others it does not exist.
 func TestO11_NotesOfOthers(t *testing.T) {
 	t.Parallel()

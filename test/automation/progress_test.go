@@ -1,4 +1,4 @@
-package host_test
+package automation_test
 
 import (
 	"context"
@@ -110,4 +110,41 @@ func followSocket(t *testing.T, a *kit.Automation, run string, f *feed) {
 		}
 		_ = f.hear(frame.AutomationRun)
 	}
+}
+
+func TestK25_Progress(t *testing.T) {
+	t.Parallel()
+	a, d := automate(t, `Items.total(3); for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async () => { await Mail.send({ to: id }) })`)
+	var during reeve.AutomationRun
+	d.hook = func(what string) {
+		if what == "b" {
+			runs := kit.ListAutomationRuns(a)
+			a.Want(200, &during, "GET", a.Path("/runs/"+runs[0].Run.ID), nil)
+		}
+	}
+	r := a.MustComplete()
+	p := during.Script.Progress
+	kit.Equal(t, kit.JoinValues(during.Run.State, p.Done, p.Total, p.Current, p.Spent.Calls), "running 1 3 Letter b 1",
+		"while it runs")
+	kit.Equal(t, kit.JoinValues(r.Script.Progress.Done, r.Script.Progress.Total, r.Script.Progress.Current,
+		r.Script.Progress.Spent.Calls), "3 3  3", "at its end")
+}
+
+// TestK25_WhatARunSpentIsCountedOnce: a run that waited for a person runs its script again, and shows what it has
+// really cost; so does one that finds calls of an earlier run done.
+func TestK25_WhatARunSpentIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	a, d := automate(t, `await Items.withItem('a', 'A', async () => { await Mail.send({ to: 'one' }); await Mail.note({ to: 'two' }); await Mail.send({ to: 'three' }) })`)
+	a.Want(200, nil, "PATCH", "/api/agents/mailer", kit.Call{"policy": kit.Call{"tools": kit.Call{"mail_note": "ask"}}})
+	d.refuse("three", true)
+	r := a.RunOnce()
+	kit.Decide(a.Host, kit.GetInbox(a.Host).Approvals[0].ID, "approve")
+	a.Settle(t.Context())
+	a.Want(200, &r, "GET", a.Path("/runs/"+r.Run.ID), nil)
+	kit.Equal(t, kit.JoinValues(r.Run.State, r.Run.Spent.Calls, r.Script.Progress.Spent.Calls), "failed 3 3",
+		"with the one that was refused")
+	d.refuse("three", false)
+	r = a.MustComplete()
+	kit.Equal(t, kit.JoinValues(r.Run.Spent.Calls, r.Script.Progress.Spent.Calls, d), "1 1 map[one:1 three:1 two:1]",
+		"the next run")
 }

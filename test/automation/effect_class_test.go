@@ -1,17 +1,12 @@
-package host_test
+package automation_test
 
 import (
 	"context"
-	"database/sql"
 	"net/http"
-	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"reeve"
-	"reeve/api"
-	"reeve/host"
 	"reeve/reevetest"
 	"reeve/test/kit"
 )
@@ -218,39 +213,36 @@ func TestG13_TheSameInAScript(t *testing.T) {
 		"the same thing with other content")
 }
 
-// TestK26_AMissedScheduleIsOneCatchUp lets the server be away for three days of an hourly schedule: the automation runs
-// once for all of them, and its run says so. The days are passed at once, in the row that knows when it fires next.
-func TestK26_AMissedScheduleIsOneCatchUp(t *testing.T) {
+// TestG11_UnknownInAScript parks the run until a person has spoken; then the script goes on from there.
+func TestG11_UnknownInAScript(t *testing.T) {
 	t.Parallel()
-	d := newDeeds()
-	cfg := host.Config{Dir: t.TempDir()}
-	h := reevetest.StartWith(t, cfg, d.tools()...)
-	a := newAuto(t, h, "mailer",
-		`await Items.withItem('for ' + input, 'I', async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: 'you' }) })`)
-	var s api.Schedule
-	h.Want(201, &s, "POST", "/api/schedules", kit.Call{"agent": "mailer", "name": "hourly", "goal": "hour",
-		"cadence_type": "cron", "cadence_value": "0 * * * *"})
-	h.Stop()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(cfg.Dir, "reeve.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.ExecContext(t.Context(), `UPDATE timers SET next_at = next_at - $1 WHERE id = $2`, (72 * time.Hour).
-		Milliseconds(), s.ID); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	a.Host = reevetest.StartWith(t, cfg, d.tools()...)
-	a.Settle(t.Context())
-	runs := kit.ListAutomationRuns(a)
-	kit.Equal(t, kit.JoinValues(len(runs), runs[0].Run.Reason, runs[0].Run.State, d),
-		"1 recovery_catchup completed map[you:1]",
-		"one run for all that was missed")
-	a.Want(200, &s, "GET", "/api/schedules/"+s.ID, nil)
-	kit.Equal(t, kit.JoinValues(s.Missed >= 70, s.State, s.NextAt.After(reeve.Now())), "true active true",
-		"the schedule")
-	a.Settle(t.Context())
-	kit.Equal(t, len(kit.ListAutomationRuns(a)), 1, "runs")
+	a, d := lostInAScript(t)
+	h, unknown := a.Host, kit.GetInbox(a.Host).Unknown
+	h.Want(200, nil, "POST", "/api/operations/"+unknown[0].ID+"/resolve", kit.Call{"resolution": "happened"})
+	kit.Eventually(t, "the run goes on", func() bool {
+		if _, err := a.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return a.ItemState("a") == reeve.ItemDone
+	})
+	kit.Equal(t, d.String(), "map[after:1 before:1 lost:1]", "what was done")
+}
+
+// TestG14_ApprovalInAScript parks the run until a person approves.
+func TestG14_ApprovalInAScript(t *testing.T) {
+	t.Parallel()
+	a, d := automate(t, three)
+	a.Want(200, nil, "PATCH", "/api/agents/mailer", kit.Call{"policy": kit.Call{"tools": kit.Call{"mail_send": "ask"}}})
+	r := a.RunOnce()
+	kit.Equal(t, kit.JoinValues(r.Run.State, d), "parked map[]", "it waits")
+	kit.Eventually(t, "all are approved", func() bool {
+		for _, p := range kit.GetInbox(a.Host).Approvals {
+			kit.Decide(a.Host, p.ID, "approve")
+		}
+		if _, err := a.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return a.ListItems("status=done").Total == 3
+	})
+	kit.Equal(t, d.String(), "map[a:1 b:1 c:1]", "what was done")
 }

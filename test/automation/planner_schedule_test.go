@@ -1,4 +1,4 @@
-package host_test
+package automation_test
 
 import (
 	"database/sql"
@@ -9,11 +9,6 @@ import (
 	"reeve"
 	"reeve/api"
 	"reeve/test/kit"
-)
-
-const (
-	scheduleSeven = `scripts_schedule {"automation": "letters", "cadence_type": "cron", "cadence_value": "0 7 * * *"}`
-	scheduleEight = `scripts_schedule {"automation": "letters", "cadence_type": "cron", "cadence_value": "0 8 * * *"}`
 )
 
 // TestK27_PlansAreFoundAmongManyRepairs: however many repairs there were since, the maintainer is told what the person

@@ -1,4 +1,4 @@
-package host_test
+package automation_test
 
 import (
 	"context"
@@ -12,39 +12,6 @@ import (
 	"reeve/reevetest"
 	"reeve/test/kit"
 )
-
-// goodScript is what the planner of these tests writes; badScript is what it tries first.
-const (
-	goodScript = `for (const id of await Mail.list({})) await Items.withItem('mail:' + id, 'Letter ' + id, async (ctx) => { if (ctx.item.isDone) return; await Mail.send({ to: id }) }); 'all answered'`
-	badScript  = `for (const id of await Mail.list({})) await Mail.send({ to: id })`
-)
-
-// plannerScript is a model that looks, tries, is corrected, asks, saves, schedules and tells.
-const plannerScript = `
-answers:
-  - when: {said: "/The user answered: every morning/", system: You are the planner}
-    calls: [{name: scripts_eval, args: {source: "` + badScript + `"}}]
-  - when: {said: answer my letters, system: You are the planner}
-    calls: [{name: scripts_eval, args: {source: "await getDocs('Mail') + await getDocs('Scripts')"}}]
-  - when: {tool: scripts_eval, result: "outside Items.withItem"}
-    calls: [{name: scripts_eval, args: {source: "` + goodScript + `"}}]
-  - when: {tool: scripts_eval, result: "/Mutation: call it inside.*Scripts.history/"}
-    calls: [{name: scripts_ask, args: {question: "How often?"}}]
-  - when: {tool: scripts_eval, result: "/mail:a.*mail_send/"}
-    calls: [{name: scripts_save, args: {source: "` + goodScript + `", comment: "Answers every letter once."}}, {name: scripts_schedule, args: {cadence_type: cron, cadence_value: "0 7 * * *", timezone: Europe/Vienna}}]
-  - {when: {tool: scripts_schedule}, text: "Every morning at seven, each letter gets an answer."}
-  - {when: {tool: scripts_ask}, text: "I wait for your answer."}
-  - {when: {tool: scripts_save}, text: "Saved."}
-`
-
-func planning(t *testing.T, cfg host.Config) (*kit.Automation, *deeds) {
-	t.Helper()
-	d := newDeeds()
-	h := reevetest.StartWith(t, cfg, d.tools()...)
-	a := &kit.Automation{Host: h, T: t, Name: "letters"}
-	h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "tools": mailTools})
-	return a, d
-}
 
 // TestK27_PlannerWritesAScript takes a plain request to an automation that a person activates: the planner looks, asks,
 // is corrected by a trial, saves and schedules; nothing runs, and nothing is changed, before the person has seen what

@@ -1,7 +1,8 @@
-package host_test
+package automation_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,46 @@ import (
 	"reeve/reevetest"
 	"reeve/test/kit"
 )
+
+// TestK04_ItemsAreWhatTheLedgerSays goes over many items, most of which the script's process knows beforehand: done,
+// failed, skipped, new ones, those at another attempt, with other titles and odd names, and the same one twice in a
+// run. Each is what the ledger says, and nothing is done twice.
+func TestK04_ItemsAreWhatTheLedgerSays(t *testing.T) {
+	t.Parallel()
+	source := `const seen = [];
+const work = async (id, title) => {
+  seen.push('?');
+  await Items.withItem(id, title, async ({ item }) => {
+    seen[seen.length - 1] = item.id + (item.title === title ? '' : '~') + (item.isDone ? '+' : '-') + item.attempt;
+    if (!item.isDone) await Mail.send({ to: item.id });
+  }).catch((e) => { seen[seen.length - 1] += '!' });
+};
+for (let i = 10; i < input.to; i++) await work('i' + i, 'Item ' + i + input.mark);
+for (const id of ['i12', 'i15', 'q "<&>', 'q "<&>', 'ü é', 'x\u2028y', 'i14']) await work(id, id + input.mark);
+seen.join(' ')`
+	a, d := automate(t, source)
+	d.refuse("i13", true)
+	r := a.StartRun(kit.Call{"input": kit.Call{"to": 20, "mark": ""}})
+	kit.Equal(t, r.Run.State, reeve.RunFailed, "an item failed")
+	kit.Equal(t, r.Script.Progress.Done, 12, "items done")
+	a.Want(200, nil, "POST", a.Path("/items/skip"), kit.Call{"item": "i13"})
+	a.Want(200, nil, "POST", a.Path("/items/reprocess"), kit.Call{"item": "i16"})
+	d.refuse("i20", true)
+	r = a.StartRun(kit.Call{"input": kit.Call{"to": 22, "mark": " again"}})
+	kit.Equal(t, r.Run.State, reeve.RunFailed, "another failed")
+	a.SaveVersion(strings.ReplaceAll(source, "seen.join(' ')", "seen.join(' ') + '.'"), true)
+	d.refuse("i20", false)
+	r = a.StartRun(kit.Call{"input": kit.Call{"to": 24, "mark": "", "why": "mended"}})
+	kit.Equal(t, r.Run.State, reeve.RunCompleted, r.Run.Message)
+	kit.Equal(t, r.Run.Output,
+		`i10+1 i11+1 i12+1 ? i14+1 i15+1 i16~+2 i17+1 i18+1 i19+1 i20-1 i21~+1 i22-1 i23-1 i12~+1 i15~+1 q "<&>+1 q "<&>+1 ü é+1 `+"x\u2028y"+`+1 i14~+1.`, "what the script saw")
+	for id, n := range d.done {
+		if want := map[string]int{"i16": 2}[id]; n != max(1, want) {
+			t.Errorf("%s was done %d times", id, n)
+		}
+	}
+	kit.Equal(t, len(d.done), 16, "deeds")
+}
 
 // TestK20_ACallThatNobodyAwaits: a call belongs to the item in whose handler it is made, however late it is performed,
 // and the item is not done before it is.

@@ -1,8 +1,6 @@
-package host_test
+package automation_test
 
 import (
-	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -100,57 +98,4 @@ for (let i = 10; i < 40; i++) await Items.withItem('i' + i, 'x', async ({ item }
 	kit.Equal(t, kit.JoinValues(d.done["i15"], d.done["i30"], d.done["i20!"], a.ListItems("status=done").Total),
 		"2 2 1 32",
 		"after the next")
-}
-
-// TestK14_RunsSideBySide: runs that are steps of turns go side by side. An item that one of them is at is not worked on
-// by another.
-func TestK14_RunsSideBySide(t *testing.T) {
-	t.Parallel()
-	h, _, d := stepper(t, kit.Object{"assembly": "context"}, map[string]string{"context": `
-await Items.withItem('shared', 'x', async ({ item }) => { if (!item.isDone) await Mail.send({ to: 'x', text: input.session_id || String(Math.random()) }) });
-input.request`})
-	at, goOn := make(chan struct{}), make(chan struct{})
-	d.hook = func(string) { close(at); <-goOn }
-	first, second := h.Talk("bot"), h.Talk("bot")
-	one := kit.StartTurn(h, first.ID, "first").ID
-	<-at
-	two := kit.WaitForTurn(h, kit.StartTurn(h, second.ID, "second").ID)
-	if two.State != reeve.RunFailed || !strings.Contains(two.Message, "is being processed by another run") {
-		t.Errorf("the second turn is %s: %s", two.State, two.Message)
-	}
-	close(goOn)
-	if got := kit.WaitForTurn(h, one); got.State != reeve.RunCompleted {
-		t.Errorf("the first turn is %s: %s", got.State, got.Message)
-	}
-	kit.Equal(t, len(d.done), 1, "deeds")
-	d.hook = nil
-	if got := kit.WaitForTurn(h, kit.StartTurn(h, second.ID, "again").ID); got.State != reeve.RunCompleted {
-		t.Errorf("the next turn is %s: %s", got.State, got.Message)
-	}
-	kit.Equal(t, len(d.done), 1, "deeds")
-}
-
-// TestK28_ItemsWithoutAChange: an item that a script is done with without changing anything is part of the plan, and is
-// done when the plan is applied.
-func TestK28_ItemsWithoutAChange(t *testing.T) {
-	t.Parallel()
-	a, d := automate(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async ({ item }) => { if (!item.isDone && id === 'b') await Mail.send({ to: id }) })`)
-	r := a.StartRun(kit.Call{"type": "dry"})
-	kit.Equal(t, kit.JoinValues(r.Run.State, r.Script.Progress.Planned, a.ListItems("").Total), "completed 1 0",
-		"the dry run")
-	var plan api.Plan
-	a.Want(http.StatusOK, &plan, "GET", "/api/plans/"+r.Run.ID, nil)
-	got := ""
-	for _, c := range plan.Calls {
-		got += fmt.Sprintf("%s:%s:%s ", c.ItemID, c.Title, c.Tool)
-	}
-	kit.Equal(t, got, "a:Letter a: b:Letter b:mail_send c:Letter c: ", "the plan")
-	var asked reeve.AutomationRun
-	a.Want(http.StatusCreated, &asked, "POST", "/api/plans/"+r.Run.ID+"/apply", nil)
-	done := a.ServeRun(asked)
-	kit.Equal(t, kit.JoinValues(done.Run.State, done.Script.Progress.Done, done.Script.Progress.Total,
-		a.ListItems("status=done").
-			Total, d), "completed 3 3 3 map[b:1]", "applied")
-	a.MustComplete()
-	kit.Equal(t, d.String(), "map[b:1]", "there is nothing left to do")
 }

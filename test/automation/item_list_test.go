@@ -1,10 +1,8 @@
-package host_test
+package automation_test
 
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -14,53 +12,6 @@ import (
 	"reeve/reevetest"
 	"reeve/test/kit"
 )
-
-// What an automation's script writes is there for its later runs, of whatever version, and for people, in pages.
-func TestK32_FilesOfAnAutomationAreFound(t *testing.T) {
-	t.Parallel()
-	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
-		t.Parallel()
-		h := reevetest.StartWith(t, cfg)
-		a := &kit.Automation{Host: h, T: t, Name: "tidy"}
-		h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "source": `
-			for (const day of ['mon', 'tue', 'wed']) {
-				await Items.withItem(day, day, async (ctx) => {
-					if (!ctx.item.isDone) await Session.writeFile({ path: '/days/' + day + '.md', content: '# ' + day });
-				});
-			}`})
-		if run := a.StartRun(kit.Call{}); run.Run.State != reeve.RunCompleted {
-			t.Fatalf("%+v", run.Run)
-		}
-		var list api.SessionFileList
-		var seen []string
-		for more := true; more; more = list.Next != "" {
-			path := a.Path("/files?limit=2&cursor=" + url.QueryEscape(list.Next))
-			list = api.SessionFileList{}
-			h.Want(200, &list, "GET", path, nil)
-			for _, f := range list.Files {
-				seen = append(seen, fmt.Sprint(f.Path, " ", f.Size))
-			}
-		}
-		if got := strings.Join(seen, ", "); got != "/days/mon.md 5, /days/tue.md 5, /days/wed.md 5" {
-			t.Errorf("its files: %s", got)
-		}
-		var f api.SessionFileContent
-		h.Want(200, &f, "GET", a.Path("/files/content?path=/days/tue.md"), nil)
-		if f.Content != "# tue" || f.Path != "/days/tue.md" {
-			t.Errorf("%+v", f)
-		}
-		h.Want(http.StatusNotFound, nil, "GET", a.Path("/files/content?path=/days/sun.md"), nil)
-		h.Want(http.StatusBadRequest, nil, "GET", a.Path("/files?cursor=days"), nil)
-		a.SaveVersion(`await Session.readFile({ path: '/days/wed.md' })`, false)
-		if run := a.StartRun(kit.Call{}); run.Run.Output != "# wed" {
-			t.Errorf("a later run read %q: %s", run.Run.Output, run.Run.Message)
-		}
-		// of a session of the caller's own
-		if res := h.Call("tidy", "read_file", kit.Object{"path": "/days/mon.md"}); !res.IsError {
-			t.Errorf("%+v", res)
-		}
-	})
-}
 
 // Items are listed newest first, and completely, also those that one batch entered at the same time.
 func TestK12_ItemsAreListedNewestFirst(t *testing.T) {
@@ -153,4 +104,55 @@ func TestK13_QuestionsAreInTheInbox(t *testing.T) {
 			t.Errorf("after the answer: %s", raw["questions"])
 		}
 	})
+}
+
+func TestK12_List(t *testing.T) {
+	t.Parallel()
+	a, _ := automate(t, `for (let i = 0; i < 150; i++) { try { await Items.withItem('i' + String(149 - i).padStart(3, '0'), 'I', () => { if (i === 7) throw new Error('seven') }) } catch (e) {} }`)
+	a.RunOnce()
+	other := newAuto(t, a.Host, "other", `await Items.withItem('i001', 'Other', () => 1)`)
+	other.MustComplete()
+	other.WantItems(1)
+	a.SaveVersion(`
+		const short = (l) => [l.items.length, l.total, l.has_more, l.items[0]?.id].join(' ');
+		const codes = [];
+		for (const bad of [{limit: 0}, {limit: 1001}, {limit: -1}, {offset: -1}, {status: 'x'}, {nope: 1}, 'x']) { try { await Items.list(bad); codes.push('none') } catch (e) { codes.push(e.code) } }
+		[short(await Items.list()), short(await Items.list({limit: 1000})), short(await Items.list({limit: 1, offset: 149})), short(await Items.list({status: 'failed'})),
+		 short(await Items.list({id: 'i003'})), short(await Items.list({status: 'done', id: 'i142'})), [...new Set(codes)].join()].join('; ')`, false)
+	kit.Equal(t, a.MustComplete().Run.Output,
+		"100 150 true i000; 150 150 false i000; 1 150 false i149; 1 1 false i142; 1 1 false i003; 0 0 false ; "+
+			"VALIDATION_ERROR", "lists")
+}
+
+// TestK12_NewestFirst begins items in an order that neither their ids nor their titles have, most of them within the
+// same millisecond, and fails some of them. The newest is the one that was begun last, for the script, over REST and
+// page by page.
+func TestK12_NewestFirst(t *testing.T) {
+	t.Parallel()
+	var ids []string
+	for i := range 60 {
+		ids = append(ids, fmt.Sprintf("i%02d", i*37%60)) // each once
+	}
+	a, _ := automate(t, `for (const id of `+string(kit.MustJSON(ids))+`) {
+		try { await Items.withItem(id, 'Item', () => { if (id > 'i54') throw new Error('no') }) } catch (e) {}
+	}`)
+	a.RunOnce()
+	var want string // the last comes first
+	for _, id := range ids {
+		want = strings.TrimSpace(id + " " + want)
+	}
+	a.SaveVersion(`const list = await Items.list(), pages = [];
+		for (let offset = 0; offset < 60; offset += 7) pages.push(...(await Items.list({ limit: 7, offset })).items);
+		[list.items, pages].map((l) => l.map((i) => i.id).join(' ')).join('; ')`, false)
+	kit.Equal(t, a.MustComplete().Run.Output, want+"; "+want, "for the script")
+	var rest []string
+	for more := true; more; {
+		var l reeve.ItemList
+		a.Want(200, &l, "GET", a.Path(fmt.Sprintf("/items?limit=7&offset=%d", len(rest))), nil)
+		for _, v := range l.Items {
+			rest = append(rest, v.ID)
+		}
+		more = l.HasMore
+	}
+	kit.Equal(t, strings.Join(rest, " "), want, "over REST")
 }

@@ -1,11 +1,9 @@
-package host_test
+package automation_test
 
 import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/jackc/pgx/v5"
 
 	"reeve"
 	"reeve/internal/store/storetest"
@@ -55,41 +53,6 @@ func TestK28_TheDatabaseFailsAnApply(t *testing.T) {
 	kit.Equal(t, kit.JoinValues(r.Run.State, r.Run.Message, a.ListItems("status=done").Total, d),
 		"completed  3 map[a:1 b:1 c:1]",
 		"the run")
-}
-
-// TestK14_OneOfTwoWhoMakeAnAutomation: two people make an automation of the same agent at once. The second is told that
-// it is there, and the first one's version stays the active one.
-func TestK14_OneOfTwoWhoMakeAnAutomation(t *testing.T) {
-	t.Parallel()
-	cfg := kit.FastConfig(t)
-	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
-	a := &kit.Automation{Host: reevetest.StartWith(t, cfg), T: t, Name: "mailer"}
-	a.Agent("mailer")
-	c := kit.ExecPostgres(t, cfg.Database,
-		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
-		`CREATE TRIGGER wait BEFORE INSERT ON automations FOR EACH ROW EXECUTE FUNCTION wait()`,
-		`SELECT pg_advisory_lock(1)`)
-	var both sync.WaitGroup
-	answers := make([]int, 2)
-	for i, body := range []kit.Call{{"name": "mailer", "source": "'first'"}, {"name": "mailer"}} {
-		both.Go(func() { answers[i] = a.Do("POST", "/api/automations", body).Status })
-		kit.Eventually(t, "it waits", func() bool { return locked(t, c) == i+1 })
-	}
-	if _, err := c.Exec(t.Context(), `SELECT pg_advisory_unlock(1)`); err != nil {
-		t.Fatal(err)
-	}
-	both.Wait()
-	kit.Equal(t, kit.JoinValues(answers, a.Get().Status), "[201 409] active", "the answers, and the automation")
-}
-
-// locked counts who waits for somebody else in the database.
-func locked(t *testing.T, c *pgx.Conn) (n int) {
-	if err := c.QueryRow(t.Context(),
-		`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).
-		Scan(&n); err != nil {
-		t.Error(err)
-	}
-	return n
 }
 
 // TestK19_ASaveWhileAFailureIsDecided: a version that a person saves while it is decided what follows from the failure

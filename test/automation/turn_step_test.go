@@ -1,38 +1,17 @@
-package host_test
+package automation_test
 
 import (
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	"reeve"
 	"reeve/api"
-	"reeve/host"
 	"reeve/model"
-	"reeve/reevetest"
 	"reeve/test/kit"
 )
-
-// stepper runs a Reeve whose model is overheard, with automations that can send mail, by name and source, and an agent
-// bot with this config.
-func stepper(t *testing.T, config kit.Object,
-	scripts map[string]string) (*reevetest.Host, *kit.RecordingModel, *deeds) {
-	t.Helper()
-	script, err := model.ParseScript([]byte("answers:\n- {text: 'You said it.', when: {said: /./}}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, heard := newDeeds(), &kit.RecordingModel{Model: model.Rehearsal(script)}
-	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard}, d.tools()...)
-	for name, source := range scripts {
-		h.Want(http.StatusCreated, nil, "POST", "/api/automations", kit.Call{"name": name, "source": source,
-			"tools": mailTools})
-	}
-	config["instructions"] = "I am bot."
-	h.Want(http.StatusCreated, nil, "POST", "/api/agents", kit.Object{"name": "bot", "config": config})
-	return h, heard, d
-}
 
 // TestW02_AnAutomationAssembles: an agent's config may name an automation that makes what the model is asked. It is
 // given all that the built-in way has, and what it gives is what the model gets.
@@ -175,5 +154,21 @@ await Items.withItem(input.turn_id, input.input, async (ctx) => {
 	}
 	if got := d.String(); got != "map[one: You said it.:1 two: You said it.:1]" {
 		t.Errorf("noted: %s", got)
+	}
+}
+
+// TestW22_AnAutomationGivesNotes: what an automation comes to that takes notes is remembered too.
+func TestW22_AnAutomationGivesNotes(t *testing.T) {
+	t.Parallel()
+	h, heard, _ := stepper(t, kit.Object{"extraction": "notes", "notes": true},
+		map[string]string{"notes": `({ notes: [input.input + ' was said'] })`})
+	kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "garden").ID)
+	if got := fmt.Sprint(kit.ListNotes(h, "?agent=bot")); got != "[garden was said]" {
+		t.Errorf("the notes are %s", got)
+	}
+	kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "hello").ID)
+	if got := heard.LastPrompt("I am bot"); got != "user: [Your earlier notes, which may be relevant]\n- garden was "+
+		"said | user: hello" {
+		t.Errorf("the model was told %s", got)
 	}
 }
