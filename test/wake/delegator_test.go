@@ -1,4 +1,4 @@
-package host_test
+package wake_test
 
 import (
 	"net/http"

@@ -1,11 +1,14 @@
-package host_test
+package wake_test
 
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"reeve"
 	"reeve/api"
+	"reeve/host"
 	"reeve/reevetest"
 	"reeve/test/kit"
 	tools "reeve/toolbox/journal"
@@ -65,4 +68,46 @@ func TestL17_NothingOfAUsersOwnOnNobodysBehalf(t *testing.T) {
 			t.Errorf("%s for a person: %s", tool, res.Message)
 		}
 	}
+}
+
+// Another user's schedule or run is like one that does not exist, to every tool, to the letter.
+func TestO11_AnothersIsNotThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := kit.NewBubbleHost(t, host.Config{})
+		a := b.NewAgent("aide", nil)
+		b.AttachTools("aide", scheduleTools...)
+		mine := kit.DecodeResult[api.Schedule](t, b.CallAs("ann", a.ID, "schedule_create",
+			kit.Object{"goal": "g", "cadence_type": "interval", "cadence_value": "1h"}))
+		b.AdvanceBy(90*time.Minute, 30*time.Minute)
+		run := b.ListRuns("")[0]
+		if run.UserID != "ann" || run.State != reeve.RunCompleted {
+			t.Fatalf("%+v", run)
+		}
+		for tool, args := range map[string]func(id string) kit.Object{
+			"schedule_edit":       func(id string) kit.Object { return kit.Object{"schedule_id": id, "name": "x"} },
+			"schedule_delete":     func(id string) kit.Object { return kit.Object{"schedule_id": id} },
+			"schedule_runs":       func(id string) kit.Object { return kit.Object{"schedule_id": id} },
+			"schedule_run_output": func(id string) kit.Object { return kit.Object{"run_id": id} },
+		} {
+			real, none := mine.ID, "sch_none"
+			if tool == "schedule_run_output" {
+				real, none = run.ID, "run_none"
+			}
+			theirs, nobodys := b.CallAs("bob", a.ID, tool, args(real)), b.CallAs("bob", a.ID, tool, args(none))
+			if !theirs.IsError || theirs.Code != nobodys.Code || strings.ReplaceAll(theirs.Message, real,
+				none) != nobodys.Message || theirs.Hint != nobodys.Hint {
+				t.Errorf("%s: %+v\nand of nobody's: %+v", tool, theirs, nobodys)
+			}
+			if res := b.CallAs("", a.ID, tool, args(real)); !res.IsError {
+				t.Errorf("%s on nobody's behalf: %+v", tool, res)
+			}
+		}
+		if got := kit.DecodeResult[kit.Object](t, b.CallAs("bob", a.ID, "schedule_search",
+			kit.Object{})); got["total"] != 0.0 {
+			t.Errorf("bob finds %v", got)
+		}
+		if got := b.GetSchedule(mine.ID); got.Name != mine.Name || got.State != reeve.TimerActive {
+			t.Errorf("it was changed: %+v", got)
+		}
+	})
 }

@@ -1,6 +1,7 @@
-package host_test
+package wake_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -112,4 +113,34 @@ func TestO13_TheSameTimeRevivesNothing(t *testing.T) {
 			t.Errorf("%+v", is)
 		}
 	})
+}
+
+// Settings that cannot be are refused at the start, and the address of a webhook is not shown.
+func TestO18_SettingsAreChecked(t *testing.T) {
+	t.Parallel()
+	for name, cfg := range map[string]host.Config{
+		"webhook": {Webhook: "ftp://secret.example/x"}, "run_calls": {RunCalls: -1},
+		"schedules_per_user": {SchedulesPerUser: -1}, "alert_after": {AlertAfter: -2},
+	} {
+		cfg.Dir = t.TempDir()
+		h, err := host.New(t.Context(), cfg)
+		if err == nil {
+			_ = h.Close()
+			t.Errorf("%s was taken", name)
+		} else if !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "secret.example") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	cfg := host.Config{}
+	env := map[string]string{"REEVE_RUN_CALLS": "7", "REEVE_MIN_INTERVAL": "5m", "REEVE_WEBHOOK": "https://x",
+		"REEVE_SCHEDULES_PER_USER": "2", "REEVE_ALERT_AFTER": "1",
+		"REEVE_DISABLE_AFTER": "2", "REEVE_RUN_TOKENS": "3", "REEVE_RUN_MICROS": "4", "REEVE_RUN_MILLIS": "5"}
+	if err := cfg.FromEnv(func(k string) (string, bool) { v, ok := env[k]; return v, ok }); err != nil {
+		t.Fatal(err)
+	}
+	if cfg.RunCalls != 7 || cfg.MinInterval != host.Duration(5*time.Minute) || cfg.Webhook != "https://x" ||
+		cfg.SchedulesPerUser != 2 || cfg.AlertAfter != 1 || cfg.DisableAfter != 2 ||
+		cfg.RunTokens != 3 || cfg.RunMicros != 4 || cfg.RunMillis != 5 {
+		t.Errorf("%+v", cfg)
+	}
 }

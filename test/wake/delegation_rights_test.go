@@ -1,10 +1,13 @@
-package host_test
+package wake_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,111 +22,279 @@ import (
 	"reeve/test/kit"
 )
 
-// TestW17_Delegate hands a task to another agent and looks at everything that comes of it.
-func TestW17_Delegate(t *testing.T) {
-	t.Parallel()
-	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {system: I am boss, said: go}, text: "I ask the writer.", calls: [{name: delegate, args: {agent: writer, input: "write a line about rain"}}]}
-- {when: {system: I am boss, tool: delegate}, text: "The writer says: it pours."}
-- {when: {system: I am writer, said: secret}, text: "I know what nobody told me."}
-- {when: {system: I am writer, said: rain}, text: "It pours."}
-`)
-	kit.NewPersona(h, "boss", nil, "delegate")
-	writer := kit.NewPersona(h, "writer", nil)
-	c := h.Talk("boss")
-	s := h.Connect(c.ID, -1)
-	s.Say("go, and the secret is 42")
-	end := s.Done(1)
-	if end.State != reeve.RunCompleted {
-		t.Fatalf("%+v", end)
-	}
-	if got := kit.FrameTypes(s.Seen); got != "turn_started token message_complete tool_started tool_result token "+
-		"message_complete turn_complete" {
-		t.Errorf("frames: %s", got)
-	}
-	infos, said := kit.ListResults(h, end.TurnID, "delegate")
-	if len(said) != 1 || said[0] != "It pours." || infos[0].Status != "success" {
-		t.Fatalf("%q %+v", said, infos)
-	}
-	list := kit.ListChildren(h, end.TurnID)
-	if len(list) != 1 {
-		t.Fatalf("%d children", len(list))
-	}
-	child := list[0]
-	if child.AgentID != writer.ID || child.State != reeve.RunCompleted || child.Output != "It pours." ||
-		child.Input != "write a line about rain" || child.SessionID == c.ID {
-		t.Errorf("%+v", child)
-	}
-	if len(child.Ancestors) != 1 || child.Ancestors[0].RunID != end.TurnID {
-		t.Errorf("ancestors: %+v", child.Ancestors)
-	}
-	var talk reeve.Conversation
-	h.Want(http.StatusOK, &talk, "GET", "/api/conversations/"+child.SessionID, nil)
-	if talk.Origin != "delegate" || talk.AgentID != writer.ID || talk.Turns != 1 {
-		t.Errorf("%+v", talk)
-	}
-	d := kit.GetTurn(h, end.TurnID)
-	if d.Output != "The writer says: it pours." || d.Moves != 2 {
-		t.Errorf("%+v", d.Turn)
-	}
-	if own := child.Spent.Tokens; own == 0 || d.Spent.Tokens <= own || infos[0].Spent.Tokens != own {
-		t.Errorf("the child cost %d tokens, the call %d, the parent %d in all", own, infos[0].Spent.Tokens,
-			d.Spent.Tokens)
+// eachEnd runs a test for each way in which an agent ends, on each engine.
+func eachEnd(t *testing.T, f func(t *testing.T, engine, how string, end func(h *reevetest.Host, a reeve.Agent))) {
+	for _, engine := range []string{"sqlite", "postgres"} {
+		for how, end := range kit.RemoveAgentBy {
+			t.Run(engine+", "+how, func(t *testing.T) { f(t, engine, how, end) })
+		}
 	}
 }
 
-// TestW17_FailuresAreTyped has a delegation fail in every way there is. Each time the caller is told why, and goes on.
-func TestW17_FailuresAreTyped(t *testing.T) {
+// TestO20_WhatWasProposedForOneThatIsGone: nobody is asked about it any more, and it can be proposed again.
+func TestO20_WhatWasProposedForOneThatIsGone(t *testing.T) {
 	t.Parallel()
-	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "I go on."}
-- {when: {system: I am boss, said: ask nobody}, calls: [{name: delegate, args: {agent: nobody, input: hello}}]}
-- {when: {system: I am boss, said: ask stranger}, calls: [{name: delegate, args: {agent: stranger, input: hello}}]}
-- {when: {system: I am boss, said: ask failing}, calls: [{name: delegate, args: {agent: failing, input: hello}}]}
-- {when: {system: I am boss, said: ask poor}, calls: [{name: delegate, args: {agent: poor, input: hello}}]}
-- {when: {system: I am boss, said: ask slow}, calls: [{name: delegate, args: {agent: slow, input: hello}}]}
-- {when: {system: I am boss, said: ask again}, calls: [{name: delegate, args: {agent: again, input: hello}}]}
-- {when: {system: I am boss, said: ask asleep}, calls: [{name: delegate, args: {agent: asleep, input: hello}}]}
-- {when: {system: I am boss, said: ask empty}, calls: [{name: delegate, args: {agent: failing, input: ""}}]}
-- {when: {system: I am again}, calls: [{name: delegate, args: {agent: boss, input: "and you?"}}]}
-- {when: {system: I am slow}, text: "`+strings.Repeat("word ", 200)+`", pace: 100ms}
-- {when: {system: I am failing}, fail: {status: 400, message: broken}}
-`)
-	for _, name := range []string{"stranger", "failing", "slow", "nobody"} {
-		kit.NewPersona(h, name, nil)
-	}
-	kit.NewPersona(h, "again", nil, "delegate")
-	poor := kit.NewPersona(h, "poor", nil)
-	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:"+poor.ID, kit.Object{"limit": kit.Object{"tokens": 1}})
-	kit.NewPersona(h, "asleep", nil)
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/asleep", kit.Object{"lifecycle": "dormant"})
-	kit.NewPersona(h, "boss", nil, "delegate",
-		kit.Object{"agents": []string{"nobody", "failing", "poor", "slow", "again", "asleep"}, "timeout_s": 1})
-	h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/nobody", nil)
-	c := h.Talk("boss")
-	for said, want := range map[string]reeve.Code{"nobody": reeve.NotFound, "stranger": reeve.Denied,
-		"failing": reeve.ModelFailed, "poor": reeve.BudgetExceeded, "slow": reeve.Timeout,
-		"asleep": reeve.Conflict, "empty": reeve.Validation} {
-		turn := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "ask "+said).ID)
-		infos, _ := kit.ListResults(h, turn.ID, "delegate")
-		if len(infos) != 1 || infos[0].Status != "error" || infos[0].Code != want {
-			t.Errorf("%s: %+v, want %s", said, infos, want)
+	eachEnd(t, func(t *testing.T, engine, how string, end func(*reevetest.Host, reeve.Agent)) {
+		var ran kit.Counter
+		h, boss := kit.RunBossAndHelper(t, engine, "propose", kit.Tool("act", reeve.Keyed, ran.Handle))
+		stays := h.Call("helper", "act", kit.Object{"for": "nobody"}).ProposalID
+		kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
+		list := kit.ListProposals(h, "state=pending")
+		if len(list) != 2 {
+			t.Fatalf("%+v", list)
 		}
-		if turn.State != reeve.RunCompleted || turn.Output != "I go on." {
-			t.Errorf("%s: the caller is %s: %q", said, turn.State, turn.Output)
+		id := list[0].ID
+		end(h, boss)
+		if p := kit.GetProposal(h, id); p.State != reeve.ProposalStale ||
+			p.Comment != "boss, on whose behalf this runs, was "+
+				how || len(kit.GetInbox(h).Proposals) != 1 {
+			t.Errorf("%+v", p)
 		}
-		for _, child := range kit.ListChildren(h, turn.ID) {
-			if !child.State.Final() {
-				t.Errorf("%s: its child is %s", said, child.State)
+		for _, word := range []string{"accept", "reject"} {
+			if _, problem, status := kit.DecideProposal(h, id, word, ""); status != http.StatusConflict ||
+				problem.Code != reeve.Stale {
+				t.Errorf("%s: %d %+v", word, status, problem)
 			}
 		}
+		again := h.Call("helper", "act", kit.Object{}).ProposalID // which is on nobody's behalf
+		for _, p := range []string{stays, again} {
+			kit.DecideProposal(h, p, "accept", "")
+			kit.Eventually(t, "it to be applied", func() bool {
+				return kit.GetProposal(h, p).
+					State == reeve.ProposalApplied
+			})
+		}
+		if ran.Count() != 2 {
+			t.Errorf("%d ran", ran.Count())
+		}
+	})
+}
+
+// TestO20_WhatWasAnsweredForOneThatIsGone: what a person let go, and the kill switch held, is refused when it is taken
+// up.
+func TestO20_WhatWasAnsweredForOneThatIsGone(t *testing.T) {
+	t.Parallel()
+	eachEnd(t, func(t *testing.T, engine, _ string, end func(*reevetest.Host, reeve.Agent)) {
+		for _, policy := range []string{"ask", "propose"} {
+			var ran kit.Counter
+			h, boss := kit.RunBossAndHelper(t, engine, policy, kit.Tool("act", reeve.Keyed, ran.Handle))
+			turn := kit.StartTurn(h, h.Talk("boss").ID, "go")
+			op := ""
+			if policy == "ask" {
+				a := waiting(h, turn.ID)
+				h.Want(http.StatusNoContent, nil, "POST", "/api/stop", kit.Object{"agent": "helper"})
+				kit.Decide(h, a.ID, "approve")
+				op = a.OperationID
+			} else {
+				kit.WaitForTurn(h, turn.ID)
+				h.Want(http.StatusNoContent, nil, "POST", "/api/stop", kit.Object{"agent": "helper"})
+				p, _, _ := kit.DecideProposal(h, kit.ListProposals(h, "state=pending")[0].ID, "accept", "")
+				op = p.OperationID
+			}
+			end(h, boss)
+			h.Want(http.StatusNoContent, nil, "POST", "/api/resume", kit.Object{"agent": "helper"})
+			refused(h, op)
+			if ran.Count() != 0 {
+				t.Errorf("%s: it was done", policy)
+			}
+		}
+	})
+}
+
+// TestO20_RunAgainForOneThatIsGone: a call of unknown outcome that a person has run again is refused.
+func TestO20_RunAgainForOneThatIsGone(t *testing.T) {
+	t.Parallel()
+	eachEnd(t, func(t *testing.T, engine, _ string, end func(*reevetest.Host, reeve.Agent)) {
+		h, boss := kit.RunBossAndHelper(t, engine, "allow",
+			kit.Tool("act", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
+				return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
+			}))
+		turn := kit.StartTurn(h, h.Talk("boss").ID, "go")
+		kit.WaitForTurnWhere(h, turn.ID, func(api.TurnDetail) bool { return len(kit.GetInbox(h).Unknown) == 1 })
+		op := kit.GetInbox(h).Unknown[0].ID
+		end(h, boss)
+		h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op+"/resolve", kit.Object{"resolution": "retry"})
+		refused(h, op)
+	})
+}
+
+// TestO20_WhoBeganItIsLost: a run that another began, and of which the database does not say so any more, makes no
+// call: nobody can tell what it may do. What was approved waits until the row is corrected.
+func TestO20_WhoBeganItIsLost(t *testing.T) {
+	t.Parallel()
+	for _, ancestors := range []string{"", "null", "[]",
+		`[{"run_id":"run_other","agent_id":"agt_other","tools":null}]`} {
+		t.Run("ancestors "+ancestors, func(t *testing.T) {
+			var ran kit.Counter
+			act := kit.Tool("act", reeve.Keyed, ran.Handle)
+			cfg := kit.DelegationConfig(t, "sqlite")
+			cfg.Dir = t.TempDir()
+			h := reevetest.Run(t, cfg, act)
+			boss := kit.NewPersona(h, "boss", nil, "delegate", "act")
+			kit.NewPersona(h, "helper", kit.Object{"policy": kit.Object{"tools": kit.Object{"act": "ask"}}}, "act")
+			a := waiting(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
+			kit.UpdateAgent(h, boss, kit.Object{"policy": kit.Object{"tools": kit.Object{"act": "deny"}}})
+			h.Stop()
+			db, err := sql.Open("sqlite", "file:"+filepath.Join(cfg.Dir, "reeve.db"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := db.ExecContext(t.Context(), `UPDATE runs SET ancestors = $1 WHERE parent_id <> ''`,
+				ancestors); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			h = reevetest.Run(t, cfg, act)
+			kit.Decide(h, a.ID, "approve")
+			h.Settle(t.Context())
+			if op := kit.GetOperation(h, a.OperationID); op.State != reeve.Prepared || ran.Count() != 0 {
+				t.Errorf("%d ran, %+v", ran.Count(), op)
+			}
+			if rows := kit.GetHealth(h, "rows"); rows.OK ||
+				!strings.Contains(rows.Detail, "in table runs cannot be read: ancestors") {
+				t.Errorf("the doctor says %+v", rows)
+			}
+		})
 	}
-	turn := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "ask again").ID) // which asks back
-	if _, said := kit.ListResults(h, turn.ID, "delegate"); len(said) != 1 || said[0] != "I go on." {
-		t.Errorf("asked in a circle: %q", said)
+}
+
+// refused waits until an operation is denied because of whom it was for.
+func refused(h *reevetest.Host, id string) {
+	h.T.Helper()
+	var op reeve.Operation
+	kit.Eventually(h.T, "the operation to be refused",
+		func() bool { op = kit.GetOperation(h, id); return op.State != reeve.Prepared })
+	if op.State != reeve.DeniedOp || op.Code != reeve.Denied || op.ResultID == "" ||
+		!strings.Contains(op.Message, "behalf") && !strings.Contains(op.Message, "run has ended") {
+		h.T.Errorf("%+v", op)
 	}
-	back := kit.ListChildren(h, turn.ID)
-	infos, said := kit.ListResults(h, back[0].ID, "delegate")
-	if len(infos) != 1 || infos[0].Code != reeve.Denied || !strings.Contains(said[0], "boss → again → boss") {
-		t.Errorf("the circle: %+v %q", infos, said)
+}
+
+// TestO20_NoNetworkItsParentLacks: what the settings of a tool grant to one agent it does not have on behalf of another
+// that is not granted it.
+func TestO20_NoNetworkItsParentLacks(t *testing.T) {
+	t.Parallel()
+	const look = `{name: shell_exec, args: {command: "readlink /proc/self/ns/net"}}`
+	h, _ := kit.RunWithRecordingModel(t, `- {when: {tool: delegate}, text: "asked"}
+- {when: {tool: shell_exec}, text: "looked"}
+- {when: {system: I am poor}, calls: [{name: delegate, args: {agent: rich, input: "look"}}]}
+- {when: {system: I am granted}, calls: [{name: delegate, args: {agent: rich, input: "look"}}]}
+- {when: {system: I am rich}, calls: [`+look+`]}
+`)
+	free := kit.Object{"kind": "engineer", "policy": kit.Object{"tools": kit.Object{"shell_exec": "allow"}}}
+	kit.NewPersona(h, "rich", free, "shell_exec", kit.Object{"network": true})
+	kit.NewPersona(h, "poor", free, "delegate", "shell_exec")
+	kit.NewPersona(h, "granted", free, "delegate", "shell_exec", kit.Object{"network": true})
+	here, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	network := func(agent string) string {
+		t.Helper()
+		turn := kit.StartTurn(h, h.Talk(agent).ID, "go")
+		kit.WaitForTurn(h, turn.ID)
+		child := kit.ListChildren(h, turn.ID)
+		if len(child) != 1 {
+			t.Fatalf("%s led to %+v", agent, child)
+		}
+		_, said := kit.ListResults(h, child[0].ID, "shell_exec")
+		if len(said) != 1 {
+			t.Fatalf("%s: %q", agent, said)
+		}
+		return said[0]
+	}
+	if got := network("poor"); strings.Contains(got, here) || !strings.Contains(got, "net:[") {
+		t.Errorf("on behalf of one without network it was in %s; the machine's is %s", got, here)
+	}
+	if got := network("granted"); !strings.Contains(got, here) {
+		t.Errorf("on behalf of one with network it was in %s; the machine's is %s", got, here)
+	}
+}
+
+// bossAndHelper is a boss that has a helper do what the helper's policy asks a person about, or proposes.
+func bossAndHelper(t *testing.T, policy string) (h *reevetest.Host, boss reeve.Agent, ran *kit.Counter) {
+	ran = &kit.Counter{}
+	h, boss = kit.RunBossAndHelper(t, "sqlite", policy, kit.Tool("act", reeve.Keyed, ran.Handle))
+	return h, boss, ran
+}
+
+// TestO20_TheParentAsItIsWhenAPersonAnswers: a person's word comes late. What was asked for on behalf of an agent that
+// may not, or is not to act, by then is not done.
+func TestO20_TheParentAsItIsWhenAPersonAnswers(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]kit.Object{
+		"dormant": {"lifecycle": "dormant"}, "denied": {"policy": kit.Object{"tools": kit.Object{"act": "deny"}}},
+		"its tier denied": {"policy": kit.Object{"tiers": kit.Object{"side_effecting": "deny", "privileged": "deny"}}},
+	} {
+		t.Run("proposed, "+name, func(t *testing.T) {
+			h, boss, ran := bossAndHelper(t, "propose")
+			kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
+			var box api.Inbox
+			if h.Want(http.StatusOK, &box, "GET", "/api/inbox", nil); len(box.Proposals) != 1 {
+				t.Fatalf("%+v", box)
+			}
+			kit.UpdateAgent(h, boss, change)
+			h.Want(http.StatusOK, nil, "POST", "/api/proposals/"+box.Proposals[0].ID+"/accept", kit.Object{})
+			kit.Eventually(t, "the proposal to end", func() bool {
+				return kit.GetProposal(h, box.Proposals[0].ID).
+					State == reeve.ProposalDenied
+			})
+			if ran.Count() != 0 {
+				t.Errorf("it was done")
+			}
+		})
+	}
+	t.Run("asked, dormant", func(t *testing.T) {
+		h, boss, ran := bossAndHelper(t, "ask")
+		turn := kit.StartTurn(h, h.Talk("boss").ID, "go")
+		asked := waiting(h, turn.ID)
+		kit.UpdateAgent(h, boss, kit.Object{"lifecycle": "dormant"})
+		kit.Decide(h, asked.ID, "approve")
+		kit.Eventually(t, "the call to be refused", func() bool {
+			return kit.GetOperation(h, asked.OperationID).
+				State == reeve.DeniedOp
+		})
+		if ran.Count() != 0 {
+			t.Errorf("it was done")
+		}
+	})
+}
+
+// waiting waits until a call that a turn led to is parked, and gives its approval.
+func waiting(h *reevetest.Host, turn string) (a reeve.Approval) {
+	h.T.Helper()
+	kit.WaitForTurnWhere(h, turn, func(api.TurnDetail) bool {
+		list := kit.GetInbox(h).Approvals
+		if len(list) == 1 {
+			a = list[0]
+		}
+		return len(list) == 1
+	})
+	return a
+}
+
+// TestO20_NobodyIsAskedForAChildThatDied: when an agent is gone, so are the runs that it had called, and nobody is
+// asked what they were to do.
+func TestO20_NobodyIsAskedForAChildThatDied(t *testing.T) {
+	t.Parallel()
+	for name, end := range kit.RemoveAgentBy {
+		t.Run(name, func(t *testing.T) {
+			h, boss, ran := bossAndHelper(t, "ask")
+			asked := waiting(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
+			stays := h.Call("helper", "act", kit.Object{}) // which nobody called it for
+			end(h, boss)
+			var was reeve.Approval
+			h.Want(http.StatusOK, &was, "GET", "/api/approvals/"+asked.ID, nil)
+			if list := kit.GetInbox(h).Approvals; len(list) != 1 || list[0].ID != stays.ApprovalID ||
+				was.State != reeve.Lapsed || was.Comment == "" || kit.GetOperation(h, asked.OperationID).
+				State != reeve.DeniedOp {
+				t.Errorf("the inbox has %+v; it was %+v", list, was)
+			}
+			kit.Decide(h, stays.ApprovalID, "approve")
+			kit.Eventually(t, "the other to be done", func() bool { return ran.Count() == 1 })
+		})
 	}
 }
 
@@ -458,62 +629,4 @@ func (m *interrupted) Answer(ctx context.Context, r model.Request, watch func(mo
 		m.at <- time.Now()
 	}
 	return a, err
-}
-
-// TestW17_APersonsTimeDoesNotCount: a task whose time is up while it waits for an approval goes on waiting, and ends
-// well once it is approved.
-func TestW17_APersonsTimeDoesNotCount(t *testing.T) {
-	t.Parallel()
-	var ran kit.Counter
-	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
-- {when: {system: I am boss}, calls: [{name: delegate, args: {agent: helper, input: go}}]}
-- {when: {system: I am helper, tool: ask}, text: "Done."}
-- {when: {system: I am helper, said: go}, calls: [{name: ask, args: {}}]}
-`, kit.Tool("ask", reeve.Keyed, ran.Handle))
-	kit.NewPersona(h, "boss", nil, "delegate", kit.Object{"timeout_s": 1}, "ask")
-	kit.NewPersona(h, "helper", kit.Object{"policy": kit.Object{"tools": kit.Object{"ask": "ask"}}}, "ask")
-	turn := kit.StartTurn(h, h.Talk("boss").ID, "go")
-	kit.WaitForTurnWhere(h, turn.ID, func(api.TurnDetail) bool { // it was looked at, and left
-		for _, op := range kit.ListOperations(h) {
-			if op.Tool == "delegate" && op.NextAttemptAt.After(*op.TimeoutAt) {
-				return true
-			}
-		}
-		return false
-	})
-	var inbox api.Inbox
-	h.Want(http.StatusOK, &inbox, "GET", "/api/inbox", nil)
-	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox.Approvals[0].ID+"/decision",
-		kit.Object{"decision": "approve"})
-	if d := kit.WaitForTurn(h, turn.ID); d.Output != "Back." || ran.Count() != 1 {
-		t.Errorf("%+v", d.Turn)
-	}
-}
-
-// TestW17_TheOtherIsRemoved: whoever waits for an agent that is removed, or destroyed, is told.
-func TestW17_TheOtherIsRemoved(t *testing.T) {
-	t.Parallel()
-	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
-- {when: {system: I am boss}, calls: [{name: delegate, args: {agent: slow, input: go}}]}
-- {when: {system: I am slow}, text: "`+strings.Repeat("word ", 500)+`", pace: 50ms}
-`)
-	kit.NewPersona(h, "boss", nil, "delegate")
-	c := h.Talk("boss")
-	for _, remove := range []func(id string){
-		func(id string) {
-			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+id, kit.Object{"lifecycle": "destroyed",
-				"name": "was-slow"})
-		},
-		func(id string) { h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+id, nil) },
-	} {
-		slow := kit.NewPersona(h, "slow", nil)
-		turn := kit.StartTurn(h, c.ID, "go")
-		kit.WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
-		remove(slow.ID)
-		d := kit.WaitForTurn(h, turn.ID)
-		if infos, _ := kit.ListResults(h, turn.ID, "delegate"); d.Output != "Back." || len(infos) != 1 ||
-			infos[0].Code != reeve.Canceled {
-			t.Errorf("%+v %+v", d.Turn, infos)
-		}
-	}
 }
