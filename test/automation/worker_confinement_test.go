@@ -33,7 +33,7 @@ func TestK23_WorkersHaveNothing(t *testing.T) {
 	}
 	program := filepath.Join(t.TempDir(), "worker")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program,
-		"../internal/sandbox/js/worker")
+		"../../internal/sandbox/js/worker")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

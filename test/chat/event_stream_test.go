@@ -1,7 +1,6 @@
-package host_test
+package chat_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -12,52 +11,10 @@ import (
 	"testing"
 
 	"reeve"
-	"reeve/api"
 	"reeve/client"
 	"reeve/reevetest"
 	"reeve/test/kit"
 )
-
-// events reads a stream of server-sent events and gives the ids and names, until a name.
-func events(h *reevetest.Host, method, path, body, until string, headers ...string) (ids, names []string) {
-	h.T.Helper()
-	ctx, cancel := context.WithTimeout(h.T.Context(), reevetest.Wait)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, h.URL+path, strings.NewReader(body))
-	if err != nil {
-		h.T.Fatal(err)
-	}
-	for _, p := range [][2]string{{"Authorization", "Bearer " + h.Token}, {"X-Workspace-Id", "default"},
-		{"Content-Type", "application/json"}, {"Accept", "text/event-stream"}} {
-		req.Header.Set(p[0], p[1])
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		h.T.Fatal(err)
-	}
-	defer res.Body.Close()
-	if kind := res.Header.Get("Content-Type"); kind != "text/event-stream" {
-		b, _ := io.ReadAll(res.Body)
-		h.T.Fatalf("%s %s: %s", res.Status, kind, b)
-	}
-	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
-		if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
-			ids = append(ids, id)
-		}
-		if name, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
-			if n := len(names); n == 0 || names[n-1] != name {
-				names = append(names, name)
-			}
-			if name == until {
-				break
-			}
-		}
-	}
-	return ids, names
-}
 
 // A turn can be followed as server-sent events, and a conversation from any event on.
 func TestW12_ServerSentEvents(t *testing.T) {
@@ -193,41 +150,5 @@ func TestW12_TheClientComesBack(t *testing.T) {
 	}
 	if err := c.Conversations().Follow(ctx, "conv_none", 0, nil); reeve.CodeOf(err) != reeve.NotFound {
 		t.Errorf("a conversation that is not there: %v", err)
-	}
-}
-
-// An outcome that comes from outside reaches the turn that waits for it.
-func TestW04_AnOutcomeFromOutside(t *testing.T) {
-	t.Parallel()
-	h := kit.RunScripted(t, "- {when: shipped, text: 'It is on its way.'}\n- {when: {result: shipped}, text: 'It is "+
-		"on its "+
-		"way.'}\n- {when: please, calls: [{name: order, args: {}}]}\n- {when: {tool: order}, text: 'Ordered.'}\n",
-		func() reeve.Tool {
-			v := kit.Tool("order", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
-				return nil, reeve.Errorf(reeve.InProgress, "the shop will say")
-			})
-			v.Async, v.TimeoutMS = true, 60_000
-			return v
-		}())
-	c := h.Talk("bot")
-	s := h.Connect(c.ID, -1)
-	s.Say("please")
-	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameMessage })
-	for {
-		var l api.OperationList
-		h.Want(http.StatusOK, &l, "GET", "/api/operations?state=dispatched", nil)
-		if len(l.Operations) == 1 {
-			at := "/api/operations/" + l.Operations[0].ID + "/result"
-			if r := h.Do("POST", at, kit.Object{"content": "shipped"}); r.Status == http.StatusConflict {
-				continue // it has not been sent yet
-			} else if r.Status != http.StatusOK {
-				t.Fatalf("%d %s", r.Status, r.Body)
-			}
-			h.Want(http.StatusConflict, nil, "POST", at, kit.Object{"content": "twice"})
-			break
-		}
-	}
-	if f := s.Done(1); f.State != reeve.RunCompleted || kit.GetTurn(h, f.TurnID).Output != "It is on its way." {
-		t.Errorf("%+v", f)
 	}
 }

@@ -1,4 +1,4 @@
-package host_test
+package chat_test
 
 import (
 	"fmt"
@@ -148,5 +148,91 @@ func TestW12_APlaceBeyondTheEndIsRefused(t *testing.T) {
 		if s := h.Connect(id, end); s.Last != end {
 			t.Errorf("the end itself: %d", s.Last)
 		}
+	}
+}
+
+func TestW12_AnAnswerBegunAgainAfterARestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	script := "- {when: slow, text: 'w01 w02 w03 w04 w05 w06 w07 w08 w09 w10', pace: 60ms}\n"
+	h := kit.RunScriptedIn(t, dir, script)
+	h.Agent("bot")
+	c := h.Talk("bot")
+	s := h.Connect(c.ID, -1)
+	s.Say("slow")
+	last := reeve.Frame{}
+	for range 4 {
+		last = s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+	}
+	h.Stop()
+	h = kit.RunScriptedIn(t, dir, script)
+	s = h.Connect(c.ID, last.Seq)
+	s.Done(1)
+	text, discarded, seq := "", false, last.Seq
+	for _, f := range s.Seen {
+		if f.Seq <= seq {
+			t.Errorf("frame %d comes after %d", f.Seq, seq)
+		}
+		seq = f.Seq
+		if f.Type != reeve.FrameToken {
+			continue
+		}
+		if f.Discard {
+			text, discarded = "", true
+			continue
+		}
+		text += f.Text
+	}
+	if !discarded || strings.TrimSpace(text) != "w01 w02 w03 w04 w05 w06 w07 w08 w09 w10" {
+		t.Errorf("discarded %v, heard %q", discarded, text)
+	}
+}
+
+// Clients that break off anywhere and come back miss nothing and see nothing twice, also when the server was restarted
+// between.
+func TestW12_ResumeIsExact(t *testing.T) {
+	t.Parallel()
+	dir, script := t.TempDir(), "- {when: hello, text: 'one two three four five six', pace: 1ms}\n"
+	h := kit.RunScriptedIn(t, dir, script)
+	h.Agent("bot")
+	c := h.Talk("bot")
+	all := h.Connect(c.ID, -1)
+	for range 3 {
+		all.Say("hello")
+		all.Done(1)
+	}
+	kept := func(list []reeve.Frame, after int64) (seqs []int64) {
+		for _, f := range list {
+			if f.Seq > after && f.Type != reeve.FrameToken {
+				seqs = append(seqs, f.Seq)
+			}
+		}
+		return seqs
+	}
+	last := all.Last
+	check := func(h *reevetest.Host) {
+		t.Helper()
+		for _, f := range all.Seen[:len(all.Seen)-1] {
+			s := h.Connect(c.ID, f.Seq)
+			s.Until(func(f reeve.Frame) bool { return f.Seq == last })
+			if got, want := kept(s.Seen, 0), kept(all.Seen, f.Seq); !seq.Equal(got, want) {
+				t.Errorf("after %d: %v, want %v", f.Seq, got, want)
+			}
+			_ = s.CloseNow()
+		}
+	}
+	check(h)
+	h.Stop()
+	h = kit.RunScriptedIn(t, dir, script)
+	check(h)
+	var l api.FrameList
+	h.Want(http.StatusOK, &l, "GET", "/api/conversations/"+c.ID+"/frames", nil)
+	if !seq.Equal(kept(l.Frames, 0), kept(all.Seen, 0)) || l.Last != last {
+		t.Errorf("kept frames: %v", kept(l.Frames, 0))
+	}
+	s := h.Connect(c.ID, last) // and it goes on
+	s.Say("hello")
+	if f := s.Done(1); f.State != reeve.RunCompleted {
+		t.Errorf("%+v", f)
 	}
 }

@@ -1,4 +1,4 @@
-package host_test
+package chat_test
 
 import (
 	"os"

@@ -3,7 +3,7 @@
 // Clients that nobody in this project wrote, against a running Reeve. make oracles runs them; REEVE_ORACLES names their
 // folder. They need node and npm, which installs the clients.
 
-package host_test
+package chat_test
 
 import (
 	"net/http"

@@ -1,4 +1,4 @@
-package host_test
+package chat_test
 
 import (
 	"bufio"
@@ -163,5 +163,61 @@ func TestW12_ARightTakenElsewhereEndsWhatIsHeard(t *testing.T) {
 		for _, l := range all {
 			l.cut(t, taken)
 		}
+	}
+}
+
+func TestW12_ALostRightEndsAConnection(t *testing.T) {
+	t.Parallel()
+	h := kit.RunScripted(t, "- {when: hello, text: hi}\n")
+	var made struct {
+		Token string `json:"token"`
+		ID    string `json:"id"`
+	}
+	h.Want(http.StatusCreated, &made, "POST", "/api/tokens", kit.Object{"name": "bob", "user": "bob", "role": "member"})
+	c := h.Talk("bot")
+	h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants",
+		kit.Object{"kind": "user", "id": "bob"})
+	s, _ := h.Dial(h.URL+"/conversations/"+c.ID, "Authorization", "Bearer "+made.Token, "X-Workspace-Id", "default")
+	if f := s.Next(); f.Type != reeve.FrameConnected {
+		t.Fatalf("%+v", f)
+	}
+	h.Want(http.StatusNoContent, nil, "DELETE", "/api/conversations/"+c.ID+"/participants/bob?kind=user", nil)
+	if code := s.Ended(); code != 1008 {
+		t.Errorf("the connection ended with %d", code)
+	}
+}
+
+func TestL01_ADestroyedAgentEndsItsTurns(t *testing.T) {
+	t.Parallel()
+	h := kit.RunScripted(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
+	c := h.Talk("bot")
+	s := h.Connect(c.ID, -1)
+	s.Say("slow")
+	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", kit.Object{"lifecycle": "destroyed"})
+	end := s.Done(1)
+	if end.State != reeve.RunCancelled {
+		t.Errorf("%+v", end)
+	}
+	for _, f := range s.Seen {
+		if f.Type == reeve.FrameMessage {
+			t.Error("a turn that was over said something")
+		}
+	}
+}
+
+func TestG23_TheKillSwitchStopsATurnInMidStream(t *testing.T) {
+	t.Parallel()
+	h := kit.RunScripted(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
+	c := h.Talk("bot")
+	s := h.Connect(c.ID, -1)
+	s.Say("slow")
+	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+	h.Want(http.StatusNoContent, nil, "POST", "/api/stop", kit.Object{})
+	if end := s.Done(1); end.State != reeve.RunCancelled || end.Code != reeve.Stopped {
+		t.Errorf("%+v", end)
+	}
+	if d := kit.ListTurns(h, c.ID)[0]; d.Spent.Tokens == 0 && d.Moves != 0 {
+		t.Errorf("%+v", d)
 	}
 }
