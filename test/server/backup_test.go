@@ -1,10 +1,9 @@
-package host_test
+package server_test
 
 import (
 	"errors"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -35,41 +34,6 @@ func TestBackup_SaysThatThereIsNoPgDump(t *testing.T) {
 	}
 	if d := kit.GetHealth(h, "database"); !d.OK || !strings.Contains(d.Detail, "pg_dump is not in") {
 		t.Errorf("the doctor says %+v", d)
-	}
-}
-
-// A backup of PostgreSQL is no SQLite database, and whoever tries to restore it as one is told how it is done: by
-// pg_restore, into an empty database.
-func TestRestore_OfPostgresIsByHand(t *testing.T) {
-	t.Parallel()
-	key := strings.Repeat("ab", 32)
-	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Database: storetest.PostgresURL(t), SecretKey: key})
-	h.Agent("kept", "file_read")
-	file, dir := filepath.Join(t.TempDir(), "reeve.dump"), t.TempDir()
-	if err := h.Backup(t.Context(), file); err != nil {
-		t.Fatal(err)
-	}
-	for _, database := range []string{"", "postgres://nobody@127.0.0.1:1/none"} {
-		_, err := host.Restore(t.Context(), host.Config{Dir: dir, Database: database}, file)
-		told := reeve.AsError(err)
-		if told.Code != reeve.Unsupported || !strings.Contains(told.Message, "PostgreSQL database") ||
-			!strings.Contains(told.Hint, "pg_restore --no-owner --dbname=URL FILE") {
-			t.Errorf("%q: %v; %s", database, told, told.Hint)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(dir, "reeve.db")); err == nil {
-		t.Error("it was restored all the same")
-	}
-	url := storetest.EmptyPostgresURL(t)
-	if out, err := exec.CommandContext(t.Context(), "pg_restore", "--no-owner", "--exit-on-error", "--dbname="+url,
-		file).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	again := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Database: url, SecretKey: key})
-	var list api.AgentList
-	again.Want(http.StatusOK, &list, "GET", "/api/agents", nil)
-	if len(list.Agents) != 1 || list.Agents[0].Name != "kept" {
-		t.Errorf("%+v", list.Agents)
 	}
 }
 
@@ -121,20 +85,6 @@ func TestBackup_SparesTheFilesOfADataDirectory(t *testing.T) {
 			t.Errorf("%s again: %v", file, err)
 		}
 	}
-}
-
-// listing is what a directory holds, by name.
-func listing(t testing.TB, dir string) string {
-	t.Helper()
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, e := range list {
-		names = append(names, e.Name())
-	}
-	return strings.Join(names, " ")
 }
 
 // A backup takes the place of no device, pipe or folder, be it through a link, nor does a restore; a link to a file is
