@@ -55,14 +55,14 @@ check: lint race ## the linters, and every test under the race detector
 	cd bench && $(GO) vet ./...
 
 crash: build ## kill the real server before and after every commit and effect, and count
-	REEVE_PG_FSYNC=on scripts/postgres run $(GO) test -count=1 -timeout 240m ./cmd/reeve -run 'TestCrash|_Kill|SurviveKills' -crash.full -v
+	REEVE_PG_FSYNC=on scripts/postgres run $(GO) test -count=1 -timeout 240m ./test/crash -run 'TestCrash|_Kill|SurviveKills' -crash.full -v
 
 bench: assets worker ## measure against peers and limits, printed as ratios
 	REEVE_PG_FSYNC=on scripts/postgres run sh -c 'cd bench && $(GO) run .'
 
 oracles: ## run outside test suites; REEVE_ORACLES names their folder
 	@test -n "$$REEVE_ORACLES" || { echo "set REEVE_ORACLES to the folder of outside test suites"; exit 1; }
-	$(GO) test -count=1 -tags oracles ./internal/gate ./internal/wake ./host ./cmd/reeve -run Oracle -v
+	$(GO) test -count=1 -tags oracles ./internal/gate ./internal/wake ./test/chat ./cmd/reeve -run Oracle -v
 
 leaks: assets ## run thousands of scripts and of Python, and count what they leave behind
 	REEVE_LONG=1 $(GO) test -count=1 -timeout 30m ./internal/sandbox/js ./internal/sandbox/py -run 'LeaveNothing' -v
