@@ -10,8 +10,8 @@ import (
 	"reeve/test/kit"
 )
 
-// TestW19_AScriptAsksAnAgent: a script asks agents and waits for them, each once for each item, however often it starts
-// again; what goes wrong is thrown with its code.
+// A script asks agents and waits for them, once per item, however often the script starts again. Errors are thrown with
+// their code.
 func TestW19_AScriptAsksAnAgent(t *testing.T) {
 	t.Parallel()
 	d := newDeeds()
@@ -63,8 +63,8 @@ JSON.stringify(failed)`})
 	}
 }
 
-// TestW19_OnlyInsideAnItem: to ask an agent changes something, and so belongs into an item.
-func TestW19_OnlyInsideAnItem(t *testing.T) {
+// Asking an agent is a change, so it is allowed only inside an item.
+func TestW19_AgentsAreAskedOnlyInsideAnItem(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScriptedIn(t, t.TempDir(), "- {text: hi}\n")
 	kit.NewPersona(h, "writer", nil)

@@ -12,8 +12,8 @@ import (
 	"reeve/test/kit"
 )
 
-// TestK22_BadScripts runs scripts that go wrong in every way there is. Each run ends within its limits with a typed
-// error at the script's own line, the ledger says what happened, and the server is fine.
+// Scripts fail in every known way. Each run ends within its limits with a typed error at the line of the script, the
+// ledger is right, and the server keeps working.
 func TestK22_BadScripts(t *testing.T) {
 	d := newDeeds()
 	cfg := kit.FastConfig(t)
@@ -123,8 +123,8 @@ func TestBadInput_AnAgentIsNotTurnedIntoAnAutomation(t *testing.T) {
 	}
 }
 
-// A script may come to any text, and throw any: its run ends.
-func TestL08_AScriptThatSaysWhatCannotBeKept(t *testing.T) {
+// A script may return or throw any text. Its run ends.
+func TestL08_ScriptOutputOfAnyText(t *testing.T) {
 	t.Parallel()
 	a, _ := automate(t, `1`)
 	a.SaveVersion(`'a\u0000b'`, false)
@@ -135,9 +135,8 @@ func TestL08_AScriptThatSaysWhatCannotBeKept(t *testing.T) {
 	a.MustFail(reeve.LogicFailure, "a\uFFFDb")
 }
 
-// What is no number of items is refused, in the same words whatever it is: NaN and Infinity, which JSON does not have,
-// too.
-func TestK13_TotalsThatAreNone(t *testing.T) {
+// A total that is not a number of items is refused with the same error, NaN and Infinity included.
+func TestK13_InvalidTotalsAreRefused(t *testing.T) {
 	t.Parallel()
 	a, _ := automate(t, `Items.total(0)`)
 	a.MustComplete()

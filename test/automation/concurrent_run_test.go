@@ -11,8 +11,7 @@ import (
 	"reeve/test/kit"
 )
 
-// TestK14_RunsSideBySide: runs that are steps of turns go side by side. An item that one of them is at is not worked on
-// by another.
+// Runs that are steps of turns run in parallel. Only one of them works on an item at a time.
 func TestK14_RunsSideBySide(t *testing.T) {
 	t.Parallel()
 	h, _, d := stepper(t, kit.Object{"assembly": "context"}, map[string]string{"context": `
@@ -39,9 +38,9 @@ input.request`})
 	kit.Equal(t, len(d.done), 1, "deeds")
 }
 
-// TestK14_OneOfTwoWhoMakeAnAutomation: two people make an automation of the same agent at once. The second is told that
-// it is there, and the first one's version stays the active one.
-func TestK14_OneOfTwoWhoMakeAnAutomation(t *testing.T) {
+// Two people create an automation for the same agent at once. The second request fails, and the version of the first
+// stays active.
+func TestK14_SecondCreatorOfAnAutomationIsRefused(t *testing.T) {
 	t.Parallel()
 	cfg := kit.FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)

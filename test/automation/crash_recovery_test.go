@@ -13,6 +13,7 @@ import (
 	"reeve/test/kit"
 )
 
+// The server is lost after one of two effects of an item, for each effect class.
 func TestK15_CrashInAHandler(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"send", "note"} {
@@ -51,9 +52,9 @@ func TestK15_CrashInAHandler(t *testing.T) {
 	}
 }
 
-// TestK15_AStopInACall stops the server while a script, or a plan that is applied, is in a call: the call is finished,
-// the run is taken up, and the item is done.
-func TestK15_AStopInACall(t *testing.T) {
+// The server stops while a script, or a plan that is applied, is in a call. The call finishes, the run continues, and
+// the item is done.
+func TestK15_StopDuringACall(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string

@@ -26,8 +26,7 @@ func breaking(t *testing.T, source string) (*kit.Automation, *deeds) {
 	return a, d
 }
 
-// TestK18_TheDatabaseFailsARun: a script learns nothing of a database that fails it, whatever it catches, and its run
-// goes on when the database is there.
+// A script cannot catch a database failure. Its run continues when the database is back.
 func TestK18_TheDatabaseFailsARun(t *testing.T) {
 	t.Parallel()
 	a, d := breaking(t, `
@@ -42,8 +41,7 @@ func TestK18_TheDatabaseFailsARun(t *testing.T) {
 		"the run")
 }
 
-// TestK28_TheDatabaseFailsAnApply: a plan that is being applied when the database fails is carried on with, and no item
-// of it fails.
+// A plan that is being applied when the database fails is continued, and none of its items fails.
 func TestK28_TheDatabaseFailsAnApply(t *testing.T) {
 	t.Parallel()
 	a, d := breaking(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: id }) })`)
@@ -55,9 +53,8 @@ func TestK28_TheDatabaseFailsAnApply(t *testing.T) {
 		"the run")
 }
 
-// TestK19_ASaveWhileAFailureIsDecided: a version that a person saves while it is decided what follows from the failure
-// of the one before is not held by that.
-func TestK19_ASaveWhileAFailureIsDecided(t *testing.T) {
+// A version that a person saves while the failure of the version before is handled is not blocked by that failure.
+func TestK19_SaveDuringAFailure(t *testing.T) {
 	t.Parallel()
 	cfg := kit.FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)

@@ -134,8 +134,7 @@ func TestG11_UnsafeInAScript(t *testing.T) {
 	}
 }
 
-// TestG12_LostInAScript loses the connection after the request has left: that is no failure, whatever the script makes
-// of it.
+// The connection breaks after the request left. That is not a failure, whatever the script does with the error.
 func TestG12_LostInAScript(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Unsafe} {
@@ -180,9 +179,8 @@ func TestG12_LostInAScript(t *testing.T) {
 	})
 }
 
-// TestG13_TheSameInAScript makes a call again, in a later run, by a script that writes its arguments in another order
-// and its numbers in another way: the stored result is given. With other arguments the same thing is a conflict, and
-// nothing is done.
+// A later run makes an equal call with its arguments in another order and format, and gets the stored result. Other
+// arguments for the same target are a conflict, and nothing is done.
 func TestG13_TheSameInAScript(t *testing.T) {
 	t.Parallel()
 	w := kit.NewWitness(t)
@@ -213,7 +211,7 @@ func TestG13_TheSameInAScript(t *testing.T) {
 		"the same thing with other content")
 }
 
-// TestG11_UnknownInAScript parks the run until a person has spoken; then the script goes on from there.
+// An unknown outcome parks the run until a person resolves it. Then the script continues.
 func TestG11_UnknownInAScript(t *testing.T) {
 	t.Parallel()
 	a, d := lostInAScript(t)
@@ -228,7 +226,7 @@ func TestG11_UnknownInAScript(t *testing.T) {
 	kit.Equal(t, d.String(), "map[after:1 before:1 lost:1]", "what was done")
 }
 
-// TestG14_ApprovalInAScript parks the run until a person approves.
+// A call that needs approval parks the run until a person approves.
 func TestG14_ApprovalInAScript(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, three)

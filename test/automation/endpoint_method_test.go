@@ -13,8 +13,8 @@ import (
 	"reeve/test/kit"
 )
 
-// TestK10_EndpointWithMethods declares an endpoint whose argument says what is done: its reading methods may be called
-// anywhere, and are called by a dry run too; the others only inside an item.
+// An argument of an endpoint names the method. Reading methods may be called anywhere, also in a dry run; the others
+// only inside an item.
 func TestK10_EndpointWithMethods(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -55,7 +55,7 @@ func routed(t *testing.T, cfg host.Config, source string) (*kit.Automation, *fla
 	return a, f
 }
 
-func TestK18_StopAndTell(t *testing.T) {
+func TestK18_FailureStopsAndNotifies(t *testing.T) {
 	t.Parallel()
 	look := strings.ReplaceAll(catchAll, "Mail.try", "Mail.look")
 	for _, c := range []struct {
@@ -104,8 +104,7 @@ func TestK18_StopAndTell(t *testing.T) {
 	}
 }
 
-// TestK18_NetworkBacksOff checks the numbers as they are set by default: 10 s, 20 s, 40 s, five times, and then a
-// person.
+// The default delays are 10 s, 20 s and 40 s up to five attempts. Then a person is notified.
 func TestK18_NetworkBacksOff(t *testing.T) {
 	t.Parallel()
 	a, f := routed(t, host.Config{Dir: t.TempDir()}, catchAll)
@@ -134,9 +133,8 @@ func TestK18_NetworkBacksOff(t *testing.T) {
 	kit.Equal(t, a.Get().Failure.NetworkFailures, 1, "it counts anew")
 }
 
-// TestK18_RetriesByItself lets the network fail twice: the retries come by themselves, on a schedule's behalf, and its
-// person is told what came of it once.
-func TestK18_RetriesByItself(t *testing.T) {
+// The network fails twice. Retries happen by themselves, on behalf of the schedule, and its person is notified once.
+func TestK18_NetworkFailuresAreRetried(t *testing.T) {
 	t.Parallel()
 	cfg := kit.FastConfig(t)
 	cfg.RetryMax = host.Duration(time.Minute)
@@ -171,9 +169,9 @@ func TestK18_RetriesByItself(t *testing.T) {
 	}
 }
 
-// TestK18_ARetryThatIsDueWhileAllIsStopped is not made, and its person is told: they have it made again when the kill
-// switch is off.
-func TestK18_ARetryThatIsDueWhileAllIsStopped(t *testing.T) {
+// A retry that is due while the kill switch is on is skipped and its person notified. The person can repeat it after
+// the switch is off.
+func TestK18_RetryDuringAStopIsSkipped(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		a, f := routed(t, cfg, catchAll)
@@ -200,7 +198,7 @@ func TestK18_ARetryThatIsDueWhileAllIsStopped(t *testing.T) {
 	})
 }
 
-// TestK18_ThreeFixesThenAPerson lets a maintainer whose fixes do not help mend a script three times.
+// A maintainer whose fixes do not help repairs a script three times. Then a person is asked.
 func TestK18_ThreeFixesThenAPerson(t *testing.T) {
 	t.Parallel()
 	source := `await Items.withItem('a', 'A', () => { undefinedFunction() })`
@@ -231,8 +229,8 @@ answers:
 	a.MustComplete()
 }
 
-// TestK18_AttentionIsAPersons tells a person of an item that nobody but they can decide on, and sends no maintainer.
-func TestK18_AttentionIsAPersons(t *testing.T) {
+// An item that only a person can decide goes to that person, not to the maintainer.
+func TestK18_AttentionGoesToAPerson(t *testing.T) {
 	t.Parallel()
 	a, f := routed(t, kit.FastConfig(t),
 		`await Items.withItem('5', 'Item 5', async () => { await Mail.send({ to: '5', text: 'one' }); await Mail.send({ to: 'x' }) })`)

@@ -14,7 +14,7 @@ import (
 	"reeve/test/kit"
 )
 
-// What an automation's script writes is there for its later runs, of whatever version, and for people, in pages.
+// Files that the script of an automation writes are visible to later runs of any version and, in pages, to people.
 func TestK32_FilesOfAnAutomationAreFound(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {

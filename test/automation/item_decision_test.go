@@ -9,8 +9,7 @@ import (
 	"reeve/test/kit"
 )
 
-// TestK16_AnApprovalEndsWithItsItem: a call that waits for a person runs no more once a person has skipped its item, or
-// begun it anew, and says why.
+// A call that waits for approval does not run after a person skipped or restarted its item, and says why.
 func TestK16_AnApprovalEndsWithItsItem(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `for (const id of ['a', 'b']) await Items.withItem(id, id, async ({ item }) => { if (!item.isDone) await Mail.send({ to: id, text: String(item.attempt) }) })`)
@@ -57,9 +56,8 @@ func TestK16_AnApprovalEndsWithItsItem(t *testing.T) {
 	kit.Equal(t, kit.JoinValues(a.ItemState("a"), d), "skipped map[b2:1]", "what was done")
 }
 
-// TestK16_AnUnknownOfASettledItem: what may have happened is still for a person to say, but it is not run again for an
-// item that was skipped.
-func TestK16_AnUnknownOfASettledItem(t *testing.T) {
+// An unknown outcome of a skipped item still waits for a person, but it is not run again.
+func TestK16_UnknownOutcomeOfASkippedItem(t *testing.T) {
 	t.Parallel()
 	a, _ := lostInAScript(t)
 	op := kit.GetInbox(a.Host).Unknown[0]
@@ -72,10 +70,9 @@ func TestK16_AnUnknownOfASettledItem(t *testing.T) {
 	a.Want(200, nil, "POST", "/api/operations/"+op.ID+"/resolve", kit.Call{"resolution": "skip"})
 }
 
-// TestK16_DoneAndAskedForAgainMeanwhile: an item that is done, and that a person wants done again while a run is under
-// way, is done by that run when it comes to it, though the run had read of it before; one that it has passed over is
-// the next run's.
-func TestK16_DoneAndAskedForAgainMeanwhile(t *testing.T) {
+// A person asks for a finished item to be processed again during a run. The run processes it if it has not passed it
+// yet; otherwise the next run does.
+func TestK16_ReprocessDuringARun(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `for (let i = 10; i < input.to; i++) await Items.withItem('i' + i, 'x', async ({ item }) => { if (!item.isDone) await Mail.send({ to: item.id }); else if (i === 20) await Mail.list() }); input.to`)
 	kit.Equal(t, a.StartRun(kit.Call{"input": kit.Call{"to": 40}}).Run.State, reeve.RunCompleted, "the first run")

@@ -12,10 +12,9 @@ import (
 	"reeve/test/kit"
 )
 
-// TestK04_ItemsAreWhatTheLedgerSays goes over many items, most of which the script's process knows beforehand: done,
-// failed, skipped, new ones, those at another attempt, with other titles and odd names, and the same one twice in a
-// run. Each is what the ledger says, and nothing is done twice.
-func TestK04_ItemsAreWhatTheLedgerSays(t *testing.T) {
+// A script visits many items, most of which its process has loaded ahead: done, failed, skipped and new ones, other
+// attempts, other titles, odd names, and one item twice. Each matches the ledger, and nothing is done twice.
+func TestK04_ItemsMatchTheLedger(t *testing.T) {
 	t.Parallel()
 	source := `const seen = [];
 const work = async (id, title) => {
@@ -52,9 +51,9 @@ seen.join(' ')`
 	kit.Equal(t, len(d.done), 16, "deeds")
 }
 
-// TestK20_ACallThatNobodyAwaits: a call belongs to the item in whose handler it is made, however late it is performed,
-// and the item is not done before it is.
-func TestK20_ACallThatNobodyAwaits(t *testing.T) {
+// A call belongs to the item in whose handler it is made, however late it executes, and the item is not done before the
+// call is.
+func TestK20_CallThatIsNotAwaited(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `for (const id of input.ids) await Items.withItem(id, id, async ({ item }) => { if (!item.isDone) Mail.send({ to: id }) }); 'over'`)
 	var ids []string
@@ -72,18 +71,16 @@ func TestK20_ACallThatNobodyAwaits(t *testing.T) {
 	}
 }
 
-// TestK10_OutsideIsOutside: a call that was made before an item was entered is not that item's, though it is performed
-// when that is open.
-func TestK10_OutsideIsOutside(t *testing.T) {
+// A call that was made before an item was entered does not belong to it, although it executes while the item is open.
+func TestK10_CallBeforeAnItemIsOutside(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `Mail.send({ to: 'early' }); await Items.withItem('a', 'a', async () => { await Mail.list() })`)
 	a.MustFail(reeve.LogicFailure, "outside Items.withItem")
 	kit.Equal(t, len(d.done), 0, "deeds")
 }
 
-// TestK16_SettledByAPersonMeanwhile: what a person says of an item counts at once, for the item that is worked on and
-// for one that is still to come.
-func TestK16_SettledByAPersonMeanwhile(t *testing.T) {
+// A person's decision about an item counts at once, for the current item and for later ones.
+func TestK16_PersonDecidesDuringARun(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async ({ item }) => {
   if (item.isDone) return;
@@ -116,8 +113,8 @@ func TestK16_SettledByAPersonMeanwhile(t *testing.T) {
 	}
 }
 
-// TestK22_WhatWasDoneBeforeIsDone: a handler that never ends takes nothing from the items before it.
-func TestK22_WhatWasDoneBeforeIsDone(t *testing.T) {
+// A handler that never ends does not affect the items before it.
+func TestK22_EndlessHandlerKeepsEarlierItems(t *testing.T) {
 	t.Parallel()
 	d, cfg := newDeeds(), kit.FastConfig(t)
 	cfg.ScriptTime = host.Duration(3 * time.Second)

@@ -13,7 +13,7 @@ import (
 	"reeve/test/kit"
 )
 
-// Items are listed newest first, and completely, also those that one batch entered at the same time.
+// Items are listed newest first and completely, also those that began in one batch at the same time.
 func TestK12_ItemsAreListedNewestFirst(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
@@ -46,7 +46,7 @@ func TestK12_ItemsAreListedNewestFirst(t *testing.T) {
 	})
 }
 
-// An item that needs attention waits for a person: the inbox shows it until somebody has decided.
+// The inbox shows an item that needs attention until a person has decided.
 func TestK13_WhatNeedsAttentionIsInTheInbox(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
@@ -76,7 +76,7 @@ func TestK13_WhatNeedsAttentionIsInTheInbox(t *testing.T) {
 	})
 }
 
-// A question of the planner waits for a person: the inbox shows it, to those who may answer it, until it is answered.
+// The inbox shows a question of the planner to those who may answer, until it is answered.
 func TestK13_QuestionsAreInTheInbox(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
@@ -124,9 +124,8 @@ func TestK12_List(t *testing.T) {
 			"VALIDATION_ERROR", "lists")
 }
 
-// TestK12_NewestFirst begins items in an order that neither their ids nor their titles have, most of them within the
-// same millisecond, and fails some of them. The newest is the one that was begun last, for the script, over REST and
-// page by page.
+// Items begin in an order that neither their ids nor their titles have, most within one millisecond, and some fail. The
+// newest is the last that began: for the script, over REST and page by page.
 func TestK12_NewestFirst(t *testing.T) {
 	t.Parallel()
 	var ids []string

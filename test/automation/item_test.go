@@ -170,8 +170,8 @@ func TestK16_SkippedUntilReprocessed(t *testing.T) {
 		v.Attempts[1].State), "done 2 2 skipped not this one done", "attempts")
 }
 
-// TestK08_TwoItemsAtOnce begins two items side by side, as the first ones of a run and later, when the script's process
-// knows them: that is never allowed, however short their handlers are.
+// Two items begin in parallel, as the first of a run and later when the process of the script has loaded them. That is
+// never allowed, however short their handlers are.
 func TestK08_TwoItemsAtOnce(t *testing.T) {
 	t.Parallel()
 	a, _ := automate(t, `1`)

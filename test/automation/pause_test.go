@@ -47,9 +47,9 @@ func TestK17_PauseAndResume(t *testing.T) {
 	kit.Equal(t, a.ServeRun(reeve.AutomationRun{Wake: &w}).Run.State, reeve.RunPaused, "a run while it is paused")
 }
 
-// TestK17_EveryRunThatAPauseHeldCarriesOn: of a run that was under way when it came, of one that waited for its turn,
-// and of those that it then kept from beginning, each is made up for, and what was asked for twice is once.
-func TestK17_EveryRunThatAPauseHeldCarriesOn(t *testing.T) {
+// After a resume, the run that was in progress, the run that waited, and the runs that the pause prevented all happen.
+// Runs that were requested twice happen once.
+func TestK17_PausedRunsContinueAfterResume(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		d := newDeeds()
@@ -77,8 +77,7 @@ func TestK17_EveryRunThatAPauseHeldCarriesOn(t *testing.T) {
 	})
 }
 
-// TestK17_ResumedBeforeThePausedRunHasEnded: one of its calls has seen the pause, and another is still under way when
-// the automation is resumed.
+// One call of the run has seen the pause and another is still running when the automation is resumed.
 func TestK17_ResumedBeforeThePausedRunHasEnded(t *testing.T) {
 	t.Parallel()
 	d := newDeeds()
@@ -108,9 +107,8 @@ func TestK17_ResumedBeforeThePausedRunHasEnded(t *testing.T) {
 		"another carried on")
 }
 
-// A resume whose commit fails, whichever it is, has not happened: asked for again it carries on, also with a plan that
-// was being applied.
-func TestK17_AnAbandonedResumeIsMadeAgain(t *testing.T) {
+// A resume whose commit fails has not happened. Repeating it continues, also a plan that was being applied.
+func TestK17_FailedResumeCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	for _, planned := range []bool{false, true} {
 		for commit := range int32(2) {

@@ -99,10 +99,8 @@ func TestK28_PlanAndApply(t *testing.T) {
 	h.Want(409, nil, "POST", "/api/plans/"+bad.Run.ID+"/apply", nil)
 }
 
-// TestK15_CrashInAHandler loses the server after one of two effects of an item, for each class.
-// TestK28_APlanIsShownToItsEnd plans more than one page: what is applied is what can be read, and the client reads all
-// of it.
-func TestK28_APlanIsShownToItsEnd(t *testing.T) {
+// A plan has more than one page. The client reads all of it, and what is applied is what can be read.
+func TestK28_PlanOfSeveralPages(t *testing.T) {
 	t.Parallel()
 	a, _ := automate(t, `for (let n = 1; n <= 501; n++) await Items.withItem('item ' + n, 'Item', async () => {})`)
 	r := a.StartRun(kit.Call{"type": "dry"})
@@ -122,9 +120,8 @@ func TestK28_APlanIsShownToItsEnd(t *testing.T) {
 	}
 }
 
-// TestK28_APlanThatWasBegunTwice: a dry run that is taken up after a crash plans anew. What only the first try had
-// found is not part of the plan.
-func TestK28_APlanThatWasBegunTwice(t *testing.T) {
+// A dry run that continues after a crash plans anew. Items that only the first attempt found are not part of the plan.
+func TestK28_PlanAfterACrash(t *testing.T) {
 	t.Parallel()
 	d := newDeeds()
 	lists := func(found []string, then func()) []reeve.Tool {
@@ -162,8 +159,8 @@ func TestK28_APlanThatWasBegunTwice(t *testing.T) {
 	kit.Equal(t, d.String(), "map[c:1]", "what was done")
 }
 
-// Of several who apply a plan at the same moment one is the first; the others are told so, whoever they are.
-func TestK28_AppliedAtOnce(t *testing.T) {
+// Of several requests that apply a plan at once one wins. The others get an error.
+func TestK28_ConcurrentApply(t *testing.T) {
 	t.Parallel()
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		d := newDeeds()
@@ -195,8 +192,7 @@ func TestK28_AppliedAtOnce(t *testing.T) {
 	})
 }
 
-// TestK28_ItemsWithoutAChange: an item that a script is done with without changing anything is part of the plan, and is
-// done when the plan is applied.
+// An item that a script finishes without a change is part of the plan and is done when the plan is applied.
 func TestK28_ItemsWithoutAChange(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async ({ item }) => { if (!item.isDone && id === 'b') await Mail.send({ to: id }) })`)

@@ -13,8 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "write the requests that were sent into the recordings")
 
-// TestK27_RecordedTraffic has the planner driven by what a provider says in its own wire format, and checks that the
-// provider is asked what was recorded: the instructions, the tools, and every result of a call.
+// The planner is driven by recorded answers in a provider's wire format. The test checks the requests: instructions,
+// tools and every result of a call.
 func TestK27_RecordedTraffic(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/planner.txtar"

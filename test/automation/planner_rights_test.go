@@ -9,10 +9,10 @@ import (
 	"reeve/test/kit"
 )
 
-// A script that the planner writes for an agent has only the rights of that agent, also once a person has activated it,
-// and after a repair; so have the schedule of the script and a trial of it. What a person saves has all rights of the
+// A script that the planner writes for an agent has only the rights of that agent, also after a person activated it and
+// after a repair; so do its schedule and its trial runs. A version that a person saves has all rights of the
 // automation.
-func TestG29_AScriptHasOnlyTheRightsOfThoseItWasWrittenFor(t *testing.T) {
+func TestG29_PlannedScriptHasTheRightsOfItsRequester(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		t.Parallel()

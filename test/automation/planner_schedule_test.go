@@ -11,8 +11,8 @@ import (
 	"reeve/test/kit"
 )
 
-// TestK27_PlansAreFoundAmongManyRepairs: however many repairs there were since, the maintainer is told what the person
-// asked for, the planner schedules its version, and the schedule of an earlier plan ends.
+// After any number of repairs the maintainer gets the person's request, the planner schedules its version, and the
+// schedule of an earlier plan ends.
 func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
 	t.Parallel()
 	a, _ := planning(t, kit.FastConfig(t))
@@ -45,9 +45,8 @@ func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
 	}
 }
 
-// TestK27_GoingBackTakesTheScheduleAlong: the schedule of a plan ends when another is activated, and begins again with
-// its version.
-func TestK27_GoingBackTakesTheScheduleAlong(t *testing.T) {
+// The schedule of a plan ends when another version is activated, and begins again with its version.
+func TestK27_ActivatingAVersionActivatesItsSchedule(t *testing.T) {
 	t.Parallel()
 	a, _ := planning(t, kit.FastConfig(t))
 	tell := a.TalkToPlanner()
@@ -66,9 +65,9 @@ func TestK27_GoingBackTakesTheScheduleAlong(t *testing.T) {
 	}
 }
 
-// TestK27_AnotherTimeForWhatRuns: the planner gives an active version another time, or its first, and it holds at once;
-// the schedule is whose word it was. What nobody has activated waits, and so does what a person has paused.
-func TestK27_AnotherTimeForWhatRuns(t *testing.T) {
+// The planner gives an active version a new schedule, or its first, which applies at once and belongs to the person who
+// asked. Versions that are not active, or paused, wait.
+func TestK27_PlannerReschedulesAnActiveVersion(t *testing.T) {
 	t.Parallel()
 	a, _ := planning(t, kit.FastConfig(t))
 	tell := a.TalkToPlanner()

@@ -13,9 +13,8 @@ import (
 	"reeve/test/kit"
 )
 
-// TestK27_PlannerWritesAScript takes a plain request to an automation that a person activates: the planner looks, asks,
-// is corrected by a trial, saves and schedules; nothing runs, and nothing is changed, before the person has seen what
-// it would do and said so.
+// A plain request becomes an automation: the planner looks, asks, is corrected by a trial, saves and schedules. Nothing
+// runs or changes before a person has seen the plan and activated it.
 func TestK27_PlannerWritesAScript(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
@@ -68,9 +67,9 @@ func TestK27_PlannerWritesAScript(t *testing.T) {
 	})
 }
 
-// TestK27_MaintainerMends lets a script fail in the middle: the maintainer reads, tries, mends, and the run carries on
-// where it failed. What was done stays done.
-func TestK27_MaintainerMends(t *testing.T) {
+// A script fails in the middle. The maintainer reads, tries and repairs it, and the run continues where it failed.
+// Finished items stay finished.
+func TestK27_MaintainerRepairs(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		broken := strings.Replace(goodScript, "await Mail.send", "if (id === 'b') ctx.nothing.there(); await Mail.send",
@@ -100,7 +99,7 @@ answers:
 	})
 }
 
-// TestK27_AFixThatChangesIdentityIsRefused compares what two versions do, whatever a fix says of itself.
+// A fix is compared with the version before by what both do, not by what the fix claims.
 func TestK27_AFixThatChangesIdentityIsRefused(t *testing.T) {
 	t.Parallel()
 	const walk = `for (const id of await Mail.list({})) await Items.withItem(ID, 'Letter ' + id, async (ctx) => { if (ctx.item.isDone) return; await Mail.send({ to: id }) })`
@@ -152,9 +151,9 @@ answers:
 	}
 }
 
-// TestK27_ARepairThatNobodyDoes: the maintainer is stopped when a script fails. The repair has failed then, and the
-// automation waits for its person, who can resume it.
-func TestK27_ARepairThatNobodyDoes(t *testing.T) {
+// The maintainer is stopped when a script fails. The repair fails, and the automation waits for its person, who can
+// resume it.
+func TestK27_RepairFailsWhenTheMaintainerIsStopped(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		a, d := planning(t, cfg)
@@ -180,9 +179,9 @@ func TestK27_ARepairThatNobodyDoes(t *testing.T) {
 	})
 }
 
-// TestK27_AMendedRunThatIsNotMade: the automation is stopped just when its script was mended. Its person is told, and
-// has the run made when they resume it.
-func TestK27_AMendedRunThatIsNotMade(t *testing.T) {
+// The automation is stopped just after its script was repaired. Its person is notified and can make the run by
+// resuming.
+func TestK27_StopAfterARepair(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		var a *kit.Automation
@@ -212,9 +211,8 @@ answers:
 	})
 }
 
-// TestK27_APlanThatNobodyMakes: whatever becomes of the planner, its script job ends, its person is told, and another
-// can be asked for.
-func TestK27_APlanThatNobodyMakes(t *testing.T) {
+// If the planner cannot do its work, the script job ends, its person is notified, and another can be requested.
+func TestK27_ScriptJobEndsWithoutThePlanner(t *testing.T) {
 	t.Parallel()
 	gone := func(a *kit.Automation) { a.Want(204, nil, "DELETE", "/api/agents/planner", nil) }
 	for name, c := range map[string]struct {
@@ -266,9 +264,9 @@ func TestK27_APlanThatNobodyMakes(t *testing.T) {
 	}
 }
 
-// TestK27_APlanOfAnAutomationThatIsGone: it is removed when the planner has saved a version of it. The script job ends
-// all the same, whether the planner is woken for it or not, and holds nobody up.
-func TestK27_APlanOfAnAutomationThatIsGone(t *testing.T) {
+// The automation is removed after the planner saved a version. The script job ends, whether or not the planner is woken
+// for it.
+func TestK27_PlanOfARemovedAutomation(t *testing.T) {
 	t.Parallel()
 	for _, stopped := range []bool{true, false} {
 		kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
@@ -292,8 +290,8 @@ answers:
 	}
 }
 
-// TestK27_AnAnswerToAPlannerThatIsGone reaches the one that is there now.
-func TestK27_AnAnswerToAPlannerThatIsGone(t *testing.T) {
+// An answer to a removed planner reaches the new one.
+func TestK27_AnswerToARemovedPlanner(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		cfg.Model = kit.ScriptedModel(t, plannerScript)
@@ -308,9 +306,8 @@ func TestK27_AnAnswerToAPlannerThatIsGone(t *testing.T) {
 	})
 }
 
-// TestK27_InAConversation lets a person talk with the planner instead: it names the automation itself, and asks in
-// words.
-func TestK27_InAConversation(t *testing.T) {
+// A person talks with the planner, which names the automation itself and asks in plain text.
+func TestK27_PlannerInAConversation(t *testing.T) {
 	t.Parallel()
 	a, _ := planning(t, kit.FastConfig(t)) // the rehearsal model calls what it is told to
 	a.Plan("hello")
@@ -366,8 +363,7 @@ func (m interposed) Answer(ctx context.Context, r model.Request, watch func(mode
 	return m.Model.Answer(ctx, r, watch)
 }
 
-// TestK19_AStaleFixIsDiscarded lets somebody save 2.0 between the moment the maintainer has read 1.0 and the moment it
-// saves its fix.
+// A person saves 2.0 after the maintainer has read 1.0 and before it saves its fix.
 func TestK19_AStaleFixIsDiscarded(t *testing.T) {
 	t.Parallel()
 	broken := strings.Replace(goodScript, "await Mail.send", "oops(); await Mail.send", 1)
@@ -440,9 +436,8 @@ answers:
 	}
 }
 
-// TestK27_ScriptsAreForTasksOnly: what reads and writes scripts is the planner's and the maintainer's, each their own,
-// and nobody else's.
-func TestK27_ScriptsAreForTasksOnly(t *testing.T) {
+// Only the planner and the maintainer have the tools that read and write scripts, each its own.
+func TestK27_ScriptToolsAreForPlannerAndMaintainer(t *testing.T) {
 	t.Parallel()
 	cfg := kit.FastConfig(t)
 	cfg.Model = kit.ScriptedModel(t, `
@@ -464,9 +459,8 @@ answers:
 	}
 }
 
-// TestK13_ScriptsOnlyInTaskMode gives an automation the tools of planning: its script does not see them, and cannot
-// call them.
-func TestK13_ScriptsOnlyInTaskMode(t *testing.T) {
+// An automation has the planning tools attached, but its script neither sees nor can call them.
+func TestK13_ScriptCannotCallPlanningTools(t *testing.T) {
 	t.Parallel()
 	a, _ := planning(t, kit.FastConfig(t))
 	a.Want(200, nil, "PUT", "/api/profiles/assistant",

@@ -42,9 +42,8 @@ func (f *feed) saw(what string) bool {
 	return false
 }
 
-// TestK25_ProgressIsTold follows a run while it runs, as the CLI does and over a WebSocket: both see where it is, and
-// how it ends.
-func TestK25_ProgressIsTold(t *testing.T) {
+// The CLI's client and a WebSocket follow a run and see its progress and its end.
+func TestK25_ProgressIsStreamed(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `Items.total(3); Console.log('a word'); for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async () => { await Mail.send({ to: id }) })`)
 	c, err := client.New(client.Config{URL: a.URL, Token: a.Token})
@@ -130,9 +129,9 @@ func TestK25_Progress(t *testing.T) {
 		r.Script.Progress.Spent.Calls), "3 3  3", "at its end")
 }
 
-// TestK25_WhatARunSpentIsCountedOnce: a run that waited for a person runs its script again, and shows what it has
-// really cost; so does one that finds calls of an earlier run done.
-func TestK25_WhatARunSpentIsCountedOnce(t *testing.T) {
+// A run that waited for a person executes its script again and shows its real cost; so does a run that finds calls of
+// an earlier run done.
+func TestK25_RunCostIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	a, d := automate(t, `await Items.withItem('a', 'A', async () => { await Mail.send({ to: 'one' }); await Mail.note({ to: 'two' }); await Mail.send({ to: 'three' }) })`)
 	a.Want(200, nil, "PATCH", "/api/agents/mailer", kit.Call{"policy": kit.Call{"tools": kit.Call{"mail_note": "ask"}}})

@@ -9,7 +9,7 @@ import (
 	"reeve/test/kit"
 )
 
-// TestI10_ScriptTool defines a tool by a script, without rebuilding.
+// A script defines a tool without rebuilding the server.
 func TestI10_ScriptTool(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, kit.FastConfig(t))

@@ -14,8 +14,8 @@ import (
 	"reeve/test/kit"
 )
 
-// TestK26_AMissedScheduleIsOneCatchUp lets the server be away for three days of an hourly schedule: the automation runs
-// once for all of them, and its run says so. The days are passed at once, in the row that knows when it fires next.
+// The server is down for three days of an hourly schedule. The automation runs once for all of them, and its run says
+// so. The test moves the next time in the row.
 func TestK26_AMissedScheduleIsOneCatchUp(t *testing.T) {
 	t.Parallel()
 	d := newDeeds()
@@ -51,8 +51,7 @@ func TestK26_AMissedScheduleIsOneCatchUp(t *testing.T) {
 	kit.Equal(t, len(kit.ListAutomationRuns(a)), 1, "runs")
 }
 
-// TestK26_Triggers lets two schedules, a change and a person wake one automation at the same time: all are served, one
-// after the other.
+// Two schedules, a change and a person wake one automation at once. All are served, one after the other.
 func TestK26_Triggers(t *testing.T) {
 	t.Parallel()
 	d := newDeeds()

@@ -13,9 +13,9 @@ import (
 	"reeve/test/kit"
 )
 
-// TestW02_AnAutomationAssembles: an agent's config may name an automation that makes what the model is asked. It is
-// given all that the built-in way has, and what it gives is what the model gets.
-func TestW02_AnAutomationAssembles(t *testing.T) {
+// An agent's config names an automation that assembles the model request. It gets all input that the built-in assembly
+// has, and the model gets its output.
+func TestW02_AutomationAssemblesTheRequest(t *testing.T) {
 	t.Parallel()
 	h, heard, _ := stepper(t, kit.Object{"assembly": "context"}, map[string]string{"context": `
 const r = input.request;
@@ -59,9 +59,8 @@ r`})
 	}
 }
 
-// TestW02_WhatAnAssemblyLeavesOut: what the automation does not say is the agent's own, and an empty text is no
-// instructions.
-func TestW02_WhatAnAssemblyLeavesOut(t *testing.T) {
+// Fields that the automation leaves out come from the agent. An empty text means no instructions.
+func TestW02_AssemblyDefaults(t *testing.T) {
 	t.Parallel()
 	h, heard, _ := stepper(t, kit.Object{"assembly": "context", "temperature": 0.2, "effort": "high", "max_tokens": 77}, map[string]string{"context": `
 const said = input.user_message.parts[0].text, messages = [{ role: 'user', text: said }];
@@ -81,9 +80,8 @@ said === 'bare' ? { messages, system: '', effort: 'low', temperature: 0.9, max_t
 	}
 }
 
-// TestW09_AnAssemblyThatFails: after three tries, or at once if trying again would change nothing, the turn fails with
-// its code, and no model is asked.
-func TestW09_AnAssemblyThatFails(t *testing.T) {
+// After three attempts, or at once if a retry is useless, the turn fails with the error code, and no model is asked.
+func TestW09_FailingAssemblyFailsTheTurn(t *testing.T) {
 	t.Parallel()
 	h, heard, _ := stepper(t, kit.Object{}, map[string]string{
 		"throws":   `throw new Error('no letters today')`,
@@ -114,9 +112,8 @@ func TestW09_AnAssemblyThatFails(t *testing.T) {
 	}
 }
 
-// TestK17_AStepThatAPauseEnded is not carried on with when the automation is resumed: whoever waited for it has been
-// told.
-func TestK17_AStepThatAPauseEnded(t *testing.T) {
+// A step that a pause ended does not continue after a resume, because its caller already has an error.
+func TestK17_StepEndedByAPauseIsNotResumed(t *testing.T) {
 	t.Parallel()
 	h, _, d := stepper(t, kit.Object{"assembly": "context"}, map[string]string{"context": `
 await Items.withItem('a', 'A', async ({ item }) => { await Mail.send({ to: 'one' }); await Mail.send({ to: 'two' }) });
@@ -133,7 +130,7 @@ input.request`})
 	kit.Equal(t, len(l.Wakes), 0, "wakes of the automation")
 }
 
-// TestW22_AnAutomationTakesNotes: an automation takes notes of each turn once; one that fails only flags the turn.
+// An automation takes notes of each turn once. One that fails only flags the turn.
 func TestW22_AnAutomationTakesNotes(t *testing.T) {
 	t.Parallel()
 	h, _, d := stepper(t, kit.Object{"extraction": "notes"}, map[string]string{"notes": `
@@ -157,8 +154,8 @@ await Items.withItem(input.turn_id, input.input, async (ctx) => {
 	}
 }
 
-// TestW22_AnAutomationGivesNotes: what an automation comes to that takes notes is remembered too.
-func TestW22_AnAutomationGivesNotes(t *testing.T) {
+// Notes that an automation returns are stored.
+func TestW22_NotesOfAnAutomationAreStored(t *testing.T) {
 	t.Parallel()
 	h, heard, _ := stepper(t, kit.Object{"extraction": "notes", "notes": true},
 		map[string]string{"notes": `({ notes: [input.input + ' was said'] })`})

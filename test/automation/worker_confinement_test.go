@@ -23,9 +23,9 @@ func (l looker) Call(context.Context, string, []js.Arg) (json.RawMessage, error)
 
 func (l looker) Log(string, string) {}
 
-// TestK23_WorkersHaveNothing runs a script in the worker program that the reeve binary carries: its process has
-// namespaces of its own, in which there is no file, no network and no other process.
-func TestK23_WorkersHaveNothing(t *testing.T) {
+// A script runs in the worker program that the reeve binary contains. Its process has its own namespaces without files,
+// network or other processes.
+func TestK23_WorkersAreIsolated(t *testing.T) {
 	t.Parallel()
 	if mode, reason := confine.Available(); mode != confine.Namespaces {
 		t.Log("no namespaces here: ", reason)

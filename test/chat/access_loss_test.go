@@ -103,8 +103,8 @@ func (l *listening) cut(t *testing.T, after time.Time) {
 	}
 }
 
-// A token that expires ends what is listened to with it, however much there is to hear.
-func TestW12_AnExpiredTokenEndsWhatIsHeard(t *testing.T) {
+// A token that expires ends its streams, however much there is to send.
+func TestW12_ExpiredTokenEndsAStream(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, chatter)
 	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Wait)
@@ -123,8 +123,8 @@ func TestW12_AnExpiredTokenEndsWhatIsHeard(t *testing.T) {
 	}
 }
 
-// A right that is taken at one server ends what is listened to at another, however much there is to hear.
-func TestW12_ARightTakenElsewhereEndsWhatIsHeard(t *testing.T) {
+// A right that is revoked at one server ends streams at another, however much there is to send.
+func TestW12_RightRevokedOnAnotherServerEndsAStream(t *testing.T) {
 	t.Parallel()
 	var servers [2]*reevetest.Host
 	url := storetest.PostgresURL(t)
@@ -187,7 +187,7 @@ func TestW12_ALostRightEndsAConnection(t *testing.T) {
 	}
 }
 
-func TestL01_ADestroyedAgentEndsItsTurns(t *testing.T) {
+func TestL01_DestroyingAnAgentEndsItsTurns(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
 	c := h.Talk("bot")

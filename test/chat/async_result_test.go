@@ -14,8 +14,8 @@ import (
 	"reeve/test/kit"
 )
 
-// An outcome that comes from outside reaches the turn that waits for it.
-func TestW04_AnOutcomeFromOutside(t *testing.T) {
+// An outcome that a client reports reaches the turn that waits for it.
+func TestW04_ReportedOutcomeReachesItsTurn(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: shipped, text: 'It is on its way.'}\n- {when: {result: shipped}, text: 'It is "+
 		"on its "+
@@ -97,9 +97,8 @@ func TestW13_AsyncResultsComeAsWholeFrames(t *testing.T) {
 	}
 }
 
-// TestW12_AnUnknownOutcomeIsTold: the clients of a conversation are told, also when the call of a turn becomes unknown
-// long after the turn was parked.
-func TestW12_AnUnknownOutcomeIsTold(t *testing.T) {
+// Clients of a conversation learn that a call became unknown, also long after its turn was parked.
+func TestW12_UnknownOutcomeReachesClients(t *testing.T) {
 	t.Parallel()
 	lost := kit.Tool("lost", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 		return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")

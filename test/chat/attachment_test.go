@@ -58,8 +58,7 @@ func visitor(t *testing.T) (*reevetest.Host, *kit.RecordingModel, *gallery) {
 	return h, heard, g
 }
 
-// TestW02_AttachmentsByAddressAreFetched: the server reads what is attached by its address, once, so that any model is
-// given bytes, also in later turns.
+// The server fetches an attachment by its address once, so that any model gets its bytes, also in later turns.
 func TestW02_AttachmentsByAddressAreFetched(t *testing.T) {
 	t.Parallel()
 	h, heard, g := visitor(t)
@@ -89,7 +88,7 @@ func TestW02_AttachmentsByAddressAreFetched(t *testing.T) {
 	}
 }
 
-// TestW02_AttachmentsThatCannotBeFetched: an error that says which and why, no turn, and a conversation that goes on.
+// The error names the attachment and the reason, no turn begins, and the conversation continues.
 func TestW02_AttachmentsThatCannotBeFetched(t *testing.T) {
 	t.Parallel()
 	h, heard, g := visitor(t)
@@ -135,8 +134,7 @@ func TestW02_AttachmentsThatCannotBeFetched(t *testing.T) {
 	}
 }
 
-// TestW23_PicturesByAddress: an OpenAI client's image_url is fetched too, whatever its type turns out to be, also in
-// what was said before.
+// An image_url of an OpenAI client is fetched too, whatever its type, also in earlier messages.
 func TestW23_PicturesByAddress(t *testing.T) {
 	t.Parallel()
 	h, heard, g := visitor(t)
@@ -168,7 +166,7 @@ func TestW23_PicturesByAddress(t *testing.T) {
 	}
 }
 
-// TestW23_PicturesAreChecked: what an OpenAI client sends along is checked like every attachment.
+// Pictures of an OpenAI client are checked like every attachment.
 func TestW23_PicturesAreChecked(t *testing.T) {
 	t.Parallel()
 	h, _, _ := visitor(t)
@@ -201,9 +199,9 @@ func TestW23_PicturesAreChecked(t *testing.T) {
 // pixel is a picture.
 const pixel = "R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
 
-// TestW17_AttachmentsGoAlong: what was attached to a turn reaches whoever its agent hands a task to, and whoever that
-// one does, byte by byte; the second turn, to which nothing was attached, hands on nothing.
-func TestW17_AttachmentsGoAlong(t *testing.T) {
+// Attachments of a turn reach every agent that its agent delegates to, directly or not, byte by byte. A second turn
+// without attachments passes none.
+func TestW17_AttachmentsArePassedToDelegates(t *testing.T) {
 	t.Parallel()
 	h, heard := kit.RunWithRecordingModel(t, `- {when: {tool: delegate}, text: "It is a dot."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: middle, input: "what is it?"}}]}
@@ -243,9 +241,9 @@ func TestW17_AttachmentsGoAlong(t *testing.T) {
 	}
 }
 
-// TestW18_AttachmentsAreSeenByWhoIsLoopedIn, once: it sees what was said, with what came with it; what it sends is seen
-// in the conversation.
-func TestW18_AttachmentsAreSeenByWhoIsLoopedIn(t *testing.T) {
+// An agent that is looped in sees earlier messages with their attachments once, and the conversation shows what it
+// sends.
+func TestW18_LoopedInAgentSeesAttachments(t *testing.T) {
 	t.Parallel()
 	h, heard := kit.RunWithRecordingModel(t, `- {when: {system: I am boss, tool: loop_in}, text: "So it is."}
 - {when: {system: I am boss}, calls: [{name: loop_in, args: {agent: eyes, input: "what is it?"}}]}

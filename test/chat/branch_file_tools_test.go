@@ -36,8 +36,8 @@ func newFileWorker(t *testing.T, r repo) (kit.ShellAgent, bool) {
 	return w, ok
 }
 
-// TestW15_FileToolsWorkOnTheBranch: what commands call /project is there for the file tools too, each change is a
-// commit, undo is one more, and another conversation sees nothing of it.
+// The file tools see /project as commands do. Each change is a commit, an undo is one more, and another conversation
+// sees none of it.
 func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n", "dir/other.txt": "same\n", "run.sh": "echo hi\n"})
@@ -149,8 +149,7 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 	}
 }
 
-// TestW15_FileToolsStayInTheirProject: a hostile agent plants links and folders with its commands, and names what is
-// not its own with the file tools.
+// A hostile agent plants links and folders with commands and names foreign paths with the file tools.
 func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
@@ -249,8 +248,8 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 	}
 }
 
-// TestW15_FileToolsNeedAProject: without one, and where whoever led to the call has none, there is no /project; a
-// tool's own setting gives it to an agent without commands; a preview shows the diff against the branch.
+// Without a project, or if a delegator has none, there is no /project. A setting of the tool gives it to an agent
+// without commands. A preview shows the diff against the branch.
 func TestW15_FileToolsNeedAProject(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})

@@ -11,8 +11,8 @@ import (
 	"reeve/api"
 )
 
-// TestW15_NothingPlantedRunsOutside has an agent leave programs wherever git might run one: the marks that they would
-// make outside their folder are not there, and people's work with the branch goes on.
+// An agent leaves programs wherever git might run one. None runs outside its folder, and people can keep working with
+// the branch.
 func TestW15_NothingPlantedRunsOutside(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
@@ -83,8 +83,8 @@ func TestW15_NothingPlantedRunsOutside(t *testing.T) {
 	}
 }
 
-// TestW15_AForgedTreeIsNotTakenIn commits what no git would: files in .git, paths that lead out.
-func TestW15_AForgedTreeIsNotTakenIn(t *testing.T) {
+// An agent commits trees that git would not write: files in .git and paths that lead out.
+func TestW15_ForgedTreeIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
 	w, ok := newWorker(t, r, nil)
@@ -117,8 +117,8 @@ func TestW15_AForgedTreeIsNotTakenIn(t *testing.T) {
 	}
 }
 
-// TestW15_PipesHoldNobodyUp: a named pipe where git looks for a file would have it wait for minutes.
-func TestW15_PipesHoldNobodyUp(t *testing.T) {
+// A named pipe in place of a file that git reads would block it for minutes.
+func TestW15_NamedPipesDoNotBlockGit(t *testing.T) {
 	t.Parallel()
 	w, ok := newWorker(t, newRepo(t, map[string]string{"page.txt": "one\n"}), nil)
 	if !ok {
@@ -136,8 +136,7 @@ func TestW15_PipesHoldNobodyUp(t *testing.T) {
 
 func isHex(s string) bool { return len(s) == 40 && strings.Trim(s, "0123456789abcdef") == "" }
 
-// TestW15_RepositoriesAsTheyAre has projects whose repositories are empty, bare, dirty, detached, or have the branch
-// already.
+// Projects have repositories that are empty, bare, dirty, detached, or have the branch already.
 func TestW15_RepositoriesAsTheyAre(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, nil)
@@ -219,7 +218,7 @@ func TestW15_RepositoriesAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestW15_ProjectsAreChecked refuses what is no repository, or one that agents could write.
+// A project that is not a repository, or that agents could write, is refused.
 func TestW15_ProjectsAreChecked(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})

@@ -12,7 +12,7 @@ import (
 	"reeve/test/kit"
 )
 
-// TestW15_ABranchForEachConversation works in two conversations, and looks at the repository between.
+// An agent works in two conversations. The test reads the repository in between.
 func TestW15_ABranchForEachConversation(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n", "dir/other.txt": "same\n"})
@@ -79,8 +79,8 @@ func TestW15_ABranchForEachConversation(t *testing.T) {
 	}
 }
 
-// TestW15_MergedOnAPersonsWord shows the diff and the log, merges, runs into a conflict, and discards.
-func TestW15_MergedOnAPersonsWord(t *testing.T) {
+// A person reads diff and log, merges, meets a conflict, and discards.
+func TestW15_PersonMergesABranch(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n", "gone.txt": "x\n"})
 	w, ok := newWorker(t, r, nil)
@@ -164,8 +164,8 @@ func TestW15_MergedOnAPersonsWord(t *testing.T) {
 	}
 }
 
-// Whoever reviews a branch sees no secret that is stored, and all that only looks like one.
-func TestG21_WhatIsShownOfABranch(t *testing.T) {
+// A reviewer of a branch sees no stored secret, but everything that only looks like one.
+func TestG21_BranchReviewHidesStoredSecrets(t *testing.T) {
 	t.Parallel()
 	const secret, looks = "copper-meadow-lamp", "AKIAIOSFODNN7EXAMPLE"
 	r := newRepo(t, map[string]string{"a.txt": "key " + secret + " end\n"})
@@ -188,8 +188,8 @@ func TestG21_WhatIsShownOfABranch(t *testing.T) {
 	}
 }
 
-// What a branch leaves of a stored secret is not shown beside it either; in other files the same letters are.
-func TestG21_WhatABranchLeavesOfASecret(t *testing.T) {
+// Parts of a stored secret beside a change are hidden too. The same letters in other files are shown.
+func TestG21_BranchHidesPartsOfASecret(t *testing.T) {
 	t.Parallel()
 	const secret = "Zx9!quite-a-value-77"
 	r := newRepo(t, map[string]string{"a.txt": "pw=" + secret + "\n", "b.txt": "one\n"})
@@ -210,8 +210,8 @@ func TestG21_WhatABranchLeavesOfASecret(t *testing.T) {
 	}
 }
 
-// Nor is what it leaves of it in another file, in a file's name or in a commit's message; a word of it is.
-func TestG21_WhatABranchLeavesOfASecretElsewhere(t *testing.T) {
+// Parts of a stored secret in another file, a file name or a commit message are hidden. A single word of it is shown.
+func TestG21_BranchHidesPartsOfASecretElsewhere(t *testing.T) {
 	t.Parallel()
 	const secret = "Zq8sPw4LtXv9Kd2Jm7"
 	r := newRepo(t, map[string]string{"a.txt": "key=" + secret + "\n", "tok-" + secret + ".txt": "one\n"})
@@ -238,8 +238,8 @@ func TestG21_WhatABranchLeavesOfASecretElsewhere(t *testing.T) {
 	}
 }
 
-// TestW15_WhatAPersonCommitsToABranchStays: the agent's next command does not take the branch back from it. It is told,
-// and brings both once it has merged what is there.
+// The agent's next command does not remove a person's commit from the branch. The agent is told, and delivers both
+// after it has merged.
 func TestW15_WhatAPersonCommitsToABranchStays(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
@@ -272,8 +272,8 @@ func TestW15_WhatAPersonCommitsToABranchStays(t *testing.T) {
 	}
 }
 
-// TestW15_AWorkflowsCallUsesItsBranch has an automation work on a project.
-func TestW15_AWorkflowsCallUsesItsBranch(t *testing.T) {
+// An automation works on a project.
+func TestW15_AutomationUsesItsBranch(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
 	w, ok := newWorker(t, r, nil)
@@ -303,9 +303,8 @@ func TestW15_AWorkflowsCallUsesItsBranch(t *testing.T) {
 	}
 }
 
-// TestW15_ATrialSeesTheWorkflowsBranch: a script that is only tried, for the planner say, reads the project as the
-// automation's own runs do.
-func TestW15_ATrialSeesTheWorkflowsBranch(t *testing.T) {
+// A trial of a script reads the project as runs of the automation do.
+func TestW15_TrialSeesTheBranchOfTheAutomation(t *testing.T) {
 	t.Parallel()
 	w, ok := newWorker(t, newRepo(t, map[string]string{"page.txt": "one\n"}), nil)
 	if !ok {
@@ -323,9 +322,8 @@ func TestW15_ATrialSeesTheWorkflowsBranch(t *testing.T) {
 	}
 }
 
-// TestW15_WhoIsCalledWorksWhereItsCallerDoes has an automation, and an agent in a conversation, hand work to another
-// agent.
-func TestW15_WhoIsCalledWorksWhereItsCallerDoes(t *testing.T) {
+// An automation, and an agent in a conversation, delegate work to another agent.
+func TestW15_CalledAgentWorksOnTheBranchOfItsCaller(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
 	cfg := kit.FastConfig(t)
@@ -380,9 +378,8 @@ func TestW15_WhoIsCalledWorksWhereItsCallerDoes(t *testing.T) {
 	}
 }
 
-// TestW15_ABranchIsItsConversations: who takes no part in a conversation does not find its branch, nor can merge or
-// discard it; where a project is on the disk is the owners' business.
-func TestW15_ABranchIsItsConversations(t *testing.T) {
+// Users outside a conversation cannot find, merge or discard its branch. Only owners see the path of a project on disk.
+func TestW15_BranchBelongsToItsConversation(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
 	w, ok := newWorker(t, r, nil)
@@ -433,7 +430,7 @@ func TestW15_ABranchIsItsConversations(t *testing.T) {
 	}
 }
 
-// TestW16_NoRepository says so where an agent is set to work on one that is not there; all else works.
+// A missing repository is reported where an agent is set to work on it. Everything else works.
 func TestW16_NoRepository(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})

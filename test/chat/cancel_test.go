@@ -76,8 +76,8 @@ func TestW21_CancelStopsATurnWithinASecond(t *testing.T) {
 	}
 }
 
-// TestW21_WhatWasSaidBeforeTheCancel: the person has read it, so it is in the history, and the next turn knows of it.
-func TestW21_WhatWasSaidBeforeTheCancel(t *testing.T) {
+// The person has read the text, so it is in the history and the next turn knows it.
+func TestW21_TextBeforeACancelIsKept(t *testing.T) {
 	t.Parallel()
 	heard := &kit.RecordingModel{Model: kit.ScriptedModel(t,
 		"answers:\n- {when: {said: tell}, text: 'Once upon a time there was a reeve who', fail: {hang: true, after: "+

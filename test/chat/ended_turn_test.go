@@ -57,9 +57,8 @@ func settled(t *testing.T, h *reevetest.Host, d api.TurnDetail, late bool) map[s
 	return results
 }
 
-// A turn that is over waits for nobody: what its calls still wait for is settled with its end and told, and an outcome
-// that comes later changes nothing.
-func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
+// When a turn ends, its pending calls are resolved and reported. A later outcome changes nothing.
+func TestW10_EndedTurnResolvesPendingCalls(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(h *reevetest.Host, turn string){
 		"cancelled": func(h *reevetest.Host, turn string) {
@@ -135,7 +134,7 @@ func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
 }
 
 // A turn that fails, or that hands over to its client, does not wait either.
-func TestW10_WhatATurnThatFailedWaitedFor(t *testing.T) {
+func TestW10_FailedTurnResolvesPendingCalls(t *testing.T) {
 	t.Parallel()
 	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: {result: Started}, fail: {status: 400, " +
 		"message: broken}}\n"
@@ -154,9 +153,9 @@ func TestW10_WhatATurnThatFailedWaitedFor(t *testing.T) {
 		})
 }
 
-// What was being sent when its turn was cancelled is recorded and told when it is over. If it says that its outcome
-// comes later, nobody waits for that.
-func TestW10_SentWhileItsTurnIsCancelled(t *testing.T) {
+// A request in progress when its turn is cancelled is recorded and reported when it is over. If its outcome comes
+// later, nobody waits for it.
+func TestW10_CallInProgressDuringACancel(t *testing.T) {
 	t.Parallel()
 	entered, finish := make(chan struct{}, 2), make(chan struct{})
 	handle := func(answer func() (any, error)) reeve.Handler {
@@ -192,8 +191,8 @@ func TestW10_SentWhileItsTurnIsCancelled(t *testing.T) {
 	})
 }
 
-// An outcome that comes at the moment at which its turn is cancelled counts, or is refused: its turn has one result,
-// which its clients are told.
+// An outcome that arrives while its turn is cancelled counts or is refused. The turn has one result, which its clients
+// get.
 func TestW10_AnOutcomeAndACancelAtOnce(t *testing.T) {
 	t.Parallel()
 	script := "- {when: begin, calls: [{name: send, args: {}}]}\n- {when: has arrived, text: 'It is done.'}\n- {when: " +
@@ -222,9 +221,9 @@ func TestW10_AnOutcomeAndACancelAtOnce(t *testing.T) {
 		})
 }
 
-// A call that the model asked for, and that was under way or not begun when its turn was cancelled, is told to have
-// come to nothing, with the turn's end.
-func TestW21_CallsThatWereNeverRecorded(t *testing.T) {
+// A call that the model requested and that was executing or had not begun when its turn was cancelled is reported as
+// not made, with the end of the turn.
+func TestW21_UnrecordedCallsEndWithTheirTurn(t *testing.T) {
 	t.Parallel()
 	entered, finish := make(chan struct{}, 1), make(chan struct{})
 	tools := []reeve.Tool{kit.Tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
@@ -288,8 +287,8 @@ func recorded(t *testing.T, h *reevetest.Host, turn, tool string) {
 	}
 }
 
-// A call that is under way when its turn is ended is recorded, and told once, however the turn is ended.
-func TestW22_ACallThatIsUnderWayWhenItsTurnIsEnded(t *testing.T) {
+// A call in progress when its turn ends is recorded and reported once, however the turn ends.
+func TestW22_CallInProgressIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	entered, finish := make(chan struct{}, 1), make(chan struct{})
 	tools := underWay(entered, &finish)
@@ -365,8 +364,8 @@ func TestG23_ATurnThatIsStoppedSaysSo(t *testing.T) {
 	})
 }
 
-// What becomes of calls that wait for a person when their agent is removed is told before the end of its turns.
-func TestW21_AnAgentThatIsRemovedWhileAPersonIsAsked(t *testing.T) {
+// When an agent is removed, clients learn what became of its pending calls before its turns end.
+func TestW21_RemovedAgentWithPendingApprovals(t *testing.T) {
 	t.Parallel()
 	tools := []reeve.Tool{kit.Tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any,
 		error) {
@@ -393,8 +392,7 @@ func TestW21_AnAgentThatIsRemovedWhileAPersonIsAsked(t *testing.T) {
 		})
 }
 
-// Whoever does the work may be done before the request that asks for it is answered: the outcome counts, once, and that
-// it comes later is no news then.
+// The outcome of an asynchronous call arrives before the answer to its request. The outcome counts once.
 func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 	t.Parallel()
 	entered, finish := make(chan struct{}, 1), make(chan struct{})

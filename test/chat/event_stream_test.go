@@ -99,8 +99,8 @@ func (p *proxy) breakAll() {
 	p.open = nil
 }
 
-// The client comes back when the network breaks, again and again, and misses nothing that is kept.
-func TestW12_TheClientComesBack(t *testing.T) {
+// The client reconnects whenever the network breaks, and misses no stored frame.
+func TestW12_ClientReconnects(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: hello, text: 'one two three four five six', pace: 2ms}\n")
 	p := newProxy(t, strings.TrimPrefix(h.URL, "http://"))

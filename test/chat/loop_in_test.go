@@ -13,8 +13,8 @@ import (
 	"reeve/test/kit"
 )
 
-// TestW18_LoopIn calls an agent into a conversation. It speaks there under its own name, with its own persona, knows
-// what was said, and the caller goes on with what it said; later turns tell everybody apart.
+// An agent is called into a conversation. It speaks there under its own name and persona, knows the earlier messages,
+// and the caller continues with what it said. Later turns distinguish all speakers.
 func TestW18_LoopIn(t *testing.T) {
 	t.Parallel()
 	script, err := model.ParseScript([]byte(`answers:
@@ -108,7 +108,7 @@ func TestW18_LoopIn(t *testing.T) {
 	}
 }
 
-// TestW18_NoConversation: a run that is no turn has nothing to call anybody into.
+// A run that is not a turn cannot loop an agent in.
 func TestW18_NoConversation(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {tool: loop_in}, text: "I could not."}

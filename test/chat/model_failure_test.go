@@ -11,8 +11,8 @@ import (
 	"reeve/test/kit"
 )
 
-// An answer without end fails its turn and costs what came of it; the next turn is as if nothing had been.
-func TestW08_AnAnswerWithoutEnd(t *testing.T) {
+// An endless answer fails its turn and costs what arrived. The next turn is not affected.
+func TestW08_EndlessAnswerFailsItsTurn(t *testing.T) {
 	t.Parallel()
 	ends := false
 	h := kit.RunWithProvider(t, kit.FastConfig(t), func(w io.Writer) {

@@ -131,9 +131,8 @@ func TestW23_BoundsOfAnAnswer(t *testing.T) {
 	}
 }
 
-// Where OpenAI's clients call, an Idempotency-Key says nothing: an answer is never given to somebody who was not asked
-// for a token.
-func TestW23_AnAnswerIsNobodyElses(t *testing.T) {
+// Under /v1 an Idempotency-Key has no effect, so that an answer never reaches a caller without a valid token.
+func TestW23_IdempotencyKeyIsIgnoredForOpenAI(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: &scribe{}})
 	h.Agent("bot")

@@ -82,7 +82,7 @@ var (
 	otherFunction   = kit.Object{"type": "function", "name": "get_time", "parameters": kit.Object{"type": "object"}}
 )
 
-// Every answer and every event under /v1 has what OpenAI's published schema requires.
+// Every answer and event under /v1 has what OpenAI's published schema requires.
 func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, openAIScript, agentTool())
@@ -139,8 +139,7 @@ func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 	}
 }
 
-// What an agent says before and after a call of a tool stays apart: in a response as items, in a completion by an empty
-// line.
+// Texts before and after a tool call stay separate: as items in a response, by an empty line in a completion.
 func TestW23_TextsAroundACallStayApart(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, openAIScript, agentTool())
@@ -217,8 +216,7 @@ func farModel(t *testing.T, answer string) (*reevetest.Host, func() string) {
 	}
 }
 
-// What changes the answer reaches the model: a tool that must be called, texts to stop at, top_p, and one call at a
-// time.
+// Parameters that change the answer reach the model: tool_choice, stop, top_p and parallel_tool_calls.
 func TestW23_ParametersReachTheModel(t *testing.T) {
 	t.Parallel()
 	call := func(at int, id string) string {
@@ -267,7 +265,7 @@ data: [DONE]
 	}
 }
 
-// The rehearsal model heeds the same parameters.
+// The rehearsal model follows the same parameters.
 func TestW23_TheRehearsalModelHeedsParameters(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, openAIScript, agentTool())
@@ -374,7 +372,8 @@ func TestW23_ErrorsHaveOpenAIsForm(t *testing.T) {
 			"prompt_cache_key": "k", "verbosity": "medium", "metadata": kit.Object{"a": "b"}})
 }
 
-// A provider's limit that remains after all tries reaches the client with the time to wait, and so does our own.
+// A provider's rate limit that remains after all attempts reaches the client with the time to wait, and so does our
+// own.
 func TestW23_LimitsSayWhenToTryAgain(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, openAIScript, agentTool())

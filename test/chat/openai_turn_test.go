@@ -159,7 +159,7 @@ func TestW23_Responses(t *testing.T) {
 	}
 }
 
-// A request that is refused leaves nothing behind, however often it is made.
+// A refused request leaves nothing behind, however often it is made.
 func TestW23_ARefusedRequestLeavesNoConversation(t *testing.T) {
 	t.Parallel()
 	h := responder(t)
@@ -186,7 +186,7 @@ func TestW23_ARefusedRequestLeavesNoConversation(t *testing.T) {
 	refused("the agent wakes for nobody")
 }
 
-// What a response says and cost is that of its answers, however much was written in the turn before them.
+// Text and cost of a response are those of its answers, however much the turn wrote before them.
 func TestW23_AResponseOfALongTurn(t *testing.T) {
 	t.Parallel()
 	h := responder(t)

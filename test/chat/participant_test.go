@@ -12,8 +12,8 @@ import (
 	"reeve/test/kit"
 )
 
-// TestO11_AConversationIsItsParticipants tries every way around the routes of conversations.
-func TestO11_AConversationIsItsParticipants(t *testing.T) {
+// The test tries every route of conversations as an outsider.
+func TestO11_ConversationIsForItsParticipants(t *testing.T) {
 	t.Parallel()
 	var sent sync.Map
 	h := kit.RunScripted(t, farScript+
@@ -66,7 +66,7 @@ func TestO11_AConversationIsItsParticipants(t *testing.T) {
 	kit.WaitForTurn(h, turn.ID)
 }
 
-// Of two people whose parts are ended at the same moment one stays: a conversation is somebody's.
+// Two people are removed from a conversation at once. One stays, because a conversation has a participant.
 func TestO11_AConversationKeepsAPerson(t *testing.T) {
 	t.Parallel()
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
@@ -91,7 +91,7 @@ func TestO11_AConversationKeepsAPerson(t *testing.T) {
 	})
 }
 
-// TestW12_ParticipantsAreUsers: a name that nobody in the workspace has is refused, where it stands.
+// A participant that is not a user of the workspace is refused, with its position.
 func TestW12_ParticipantsAreUsers(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: hi, text: hello}\n")

@@ -55,8 +55,7 @@ func turnAt(h *reevetest.Host, conversation string) int64 {
 	return last
 }
 
-// A client that goes on at another server, which has not heard of what the client saw at the first, is told only what
-// it lacks, and all of that.
+// A client continues at another server, which does not know all frames yet. It gets exactly the frames that it lacks.
 func TestW12_ResumingAtAServerThatIsBehind(t *testing.T) {
 	t.Parallel()
 	first, behind := talkers(t, "- {when: hello, text: 'one two three'}\n")
@@ -93,8 +92,8 @@ func TestW12_ResumingAtAServerThatIsBehind(t *testing.T) {
 	}
 }
 
-// What is there is given to the last frame by a server that has not heard of all of it.
-func TestW12_AServerThatIsBehindGivesWhatIsThere(t *testing.T) {
+// A server that was not notified of all frames still sends every stored frame.
+func TestW12_ServerThatIsBehindSendsAllStoredFrames(t *testing.T) {
 	t.Parallel()
 	first, behind := talkers(t, "- {when: hello, text: 'one two three'}\n")
 	c := first.Talk("bot")
@@ -109,9 +108,9 @@ func TestW12_AServerThatIsBehindGivesWhatIsThere(t *testing.T) {
 	}
 }
 
-// A place to which the conversation has not come, as after a backup was restored, is refused in every way in which a
-// client can name it.
-func TestW12_APlaceBeyondTheEndIsRefused(t *testing.T) {
+// A position that the conversation has not reached, as after a restore, is refused in every form in which a client can
+// send it.
+func TestW12_PositionBeyondTheEndIsRefused(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: hello, text: 'one two three'}\n")
 	c := h.Talk("bot")
@@ -151,7 +150,7 @@ func TestW12_APlaceBeyondTheEndIsRefused(t *testing.T) {
 	}
 }
 
-func TestW12_AnAnswerBegunAgainAfterARestart(t *testing.T) {
+func TestW12_AnswerRestartsAfterARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	script := "- {when: slow, text: 'w01 w02 w03 w04 w05 w06 w07 w08 w09 w10', pace: 60ms}\n"
@@ -188,8 +187,8 @@ func TestW12_AnAnswerBegunAgainAfterARestart(t *testing.T) {
 	}
 }
 
-// Clients that break off anywhere and come back miss nothing and see nothing twice, also when the server was restarted
-// between.
+// Clients that disconnect anywhere and reconnect miss nothing and see nothing twice, also across a restart of the
+// server.
 func TestW12_ResumeIsExact(t *testing.T) {
 	t.Parallel()
 	dir, script := t.TempDir(), "- {when: hello, text: 'one two three four five six', pace: 1ms}\n"

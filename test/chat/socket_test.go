@@ -187,8 +187,8 @@ func TestW12_WhoMayConnect(t *testing.T) {
 	}
 }
 
-// A client that reads nothing harms nobody.
-func TestW12_ASlowClientHarmsNobody(t *testing.T) {
+// A client that reads nothing does not affect others.
+func TestW12_SlowClientAffectsNoOther(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: hello, text: '"+strings.Repeat("many words ", 400)+"'}\n")
 	c := h.Talk("bot")
@@ -212,7 +212,7 @@ func TestW12_ASlowClientHarmsNobody(t *testing.T) {
 	}
 }
 
-// A server that stops says so, and clients come back.
+// A server that stops tells its clients, and they reconnect.
 func TestW12_AServerThatStopsSaysSo(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {text: hi}\n")

@@ -40,9 +40,8 @@ func recall(h *reevetest.Host, conversation string, n int) (list []reeve.Message
 	}
 }
 
-// TestL13_OlderTurnsInAFewWords: what no longer fits is put into a few words in the background, each stretch once, and
-// stands before the recent turns.
-func TestL13_OlderTurnsInAFewWords(t *testing.T) {
+// Turns that no longer fit are summarized in the background, each part once. The summary precedes the recent turns.
+func TestL13_OlderTurnsAreSummarized(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		heard := &kit.RecordingModel{Model: kit.ScriptedModel(t, `answers:
@@ -97,8 +96,7 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 	})
 }
 
-// TestL13_SummariesCostAndFailWithoutHarm: without money, or with a model that fails, turns go on as they are and
-// nothing is made up.
+// Without budget, or with a model that fails, turns continue unchanged and no summary is invented.
 func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
@@ -128,9 +126,8 @@ func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
 	})
 }
 
-// TestL14_ASummaryThatTheDatabaseFailed: the server can say neither what came of it nor that it is to be tried again.
-// It is, when the database is there.
-func TestL14_ASummaryThatTheDatabaseFailed(t *testing.T) {
+// The server can record neither the result nor the retry. It retries when the database is back.
+func TestL14_SummaryIsRetriedAfterADatabaseFailure(t *testing.T) {
 	t.Parallel()
 	cfg := kit.FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)

@@ -11,8 +11,8 @@ import (
 	"reeve/test/kit"
 )
 
-// A turn whose answer was cut off is complete, and says so: to who reads it, and to who listens.
-func TestW01_AnAnswerThatWasCutOff(t *testing.T) {
+// A turn whose answer was truncated is complete and says so, to readers and to listeners.
+func TestW01_TruncatedAnswerCompletesItsTurn(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		reason := ""
@@ -44,8 +44,8 @@ func TestW01_AnAnswerThatWasCutOff(t *testing.T) {
 	})
 }
 
-// One that was cut off before it said anything completes its turn too. What its provider's filter ended is not done.
-func TestW01_AnAnswerThatWasCutOffAtOnce(t *testing.T) {
+// An answer that was truncated before any text completes its turn too. One that the provider's filter ended does not.
+func TestW01_AnswerTruncatedBeforeItsFirstText(t *testing.T) {
 	t.Parallel()
 	reason := ""
 	h := kit.RunWithProvider(t, kit.FastConfig(t), func(w io.Writer) {
@@ -89,8 +89,8 @@ func TestW01_AnAnswerThatWasCutOffAtOnce(t *testing.T) {
 	}
 }
 
-// A call that was cut off before its arguments is not made with none: the model is told, and goes on.
-func TestW01_ACallThatWasCutOff(t *testing.T) {
+// A call that was truncated before its arguments is not made without them. The model is told and continues.
+func TestW01_TruncatedCallIsNotMade(t *testing.T) {
 	t.Parallel()
 	asked := 0
 	h := kit.RunWithProvider(t, kit.FastConfig(t), func(w io.Writer) {

@@ -20,7 +20,7 @@ import (
 	"reeve/test/kit"
 )
 
-// A turn's messages are what it thought and did, and nothing of the other turns of its conversation.
+// The messages of a turn are its own thoughts and calls, without those of other turns of the conversation.
 func TestW14_TheMessagesOfATurn(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: write, calls: [{name: write_file, args: {path: /diary.md, content: mine}}]}\n- "+
@@ -206,7 +206,7 @@ func (s *watcher) Answer(_ context.Context, r model.Request, _ func(model.Delta)
 		Parts: []model.Part{{Type: model.ToolCall, ID: "c1", Name: last.Text, Args: json.RawMessage("{}")}}}, nil
 }
 
-func TestW22_WhatHoldsOfEveryTurn(t *testing.T) {
+func TestW22_InvariantsOfEveryTurn(t *testing.T) {
 	t.Parallel()
 	s := &watcher{seen: map[string][]string{}}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: s, Assemble: s, Extract: s},
@@ -228,8 +228,8 @@ func TestW22_WhatHoldsOfEveryTurn(t *testing.T) {
 	}
 }
 
-// TestW06_ATurnThatNamesNoTool: tools of a turn that do not exist are refused, each by its place, and nothing is said.
-func TestW06_ATurnThatNamesNoTool(t *testing.T) {
+// Tools of a turn that do not exist are refused, each with its position, and no message is stored.
+func TestW06_UnknownToolsOfATurnAreRefused(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {text: hi}\n")
 	c := h.Talk("bot")
@@ -250,7 +250,7 @@ func TestW06_ATurnThatNamesNoTool(t *testing.T) {
 	}
 }
 
-func TestW20_NothingIsDoneBeyondTheLimit(t *testing.T) {
+func TestW20_NoCallBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	var n kit.Counter
 	h := kit.RunScriptedIn(t, t.TempDir(), "- {when: {system: LOOP}, calls: [{name: effect, args: {}}]}\n",
@@ -275,7 +275,7 @@ func TestW23_ArgumentsThatAreNotJSON(t *testing.T) {
 			{"role": "tool", "tool_call_id": "c1", "content": "no"}, {"role": "user", "content": "hi"}}})
 }
 
-func TestW01_ATurnInWords(t *testing.T) {
+func TestW01_TurnWithTextOnly(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, `- {text: "Good morning. What can I do for you today?", pace: 1ms}`)
 	c := h.Talk("bot")

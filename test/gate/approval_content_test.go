@@ -14,10 +14,9 @@ import (
 	"reeve/test/kit"
 )
 
-// TestG31_AnApproverSeesAllThatIsWritten writes a script whose lines look like secrets. The person who decides sees
-// each of them, in the inbox, as a proposal, and behind a lot of other text; those who may only look do not, and
-// stored secrets are shown to nobody.
-func TestG31_AnApproverSeesAllThatIsWritten(t *testing.T) {
+// The approver of a file write sees every line that looks like a secret: in the inbox, as a proposal, and behind a lot
+// of other text. Viewers do not. Stored secrets are shown to nobody.
+func TestG31_ApproverSeesTheWholeText(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, kit.FastConfig(t))
 	a := h.Agent("clerk", "file_write")
@@ -80,10 +79,9 @@ func TestG31_AnApproverSeesAllThatIsWritten(t *testing.T) {
 	}
 }
 
-// TestG31_AnApproverSeesAllThatIsRestored deletes files and folders and has a person decide on bringing them back, by
-// file_restore and by undo. Nothing of them is in the arguments, so the card shows it, however long it is and whether
-// or not it is text; what does not fit on the card is read with the hash that it names.
-func TestG31_AnApproverSeesAllThatIsRestored(t *testing.T) {
+// The approver of file_restore, or of an undo, sees the content that would come back, although it is not in the
+// arguments, whether or not it is text. Content that does not fit is read with the hash that the approval names.
+func TestG31_ApproverSeesRestoredFiles(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, kit.FastConfig(t))
 	a := h.Agent("clerk", "file_delete", "file_restore", "file_write")
@@ -188,10 +186,9 @@ func askedFor(h *reevetest.Host, args kit.Object) reeve.Approval {
 	return a
 }
 
-// TestG31_ACommandIsBoundToTheFilesThatItRuns has a person approve commands that run files of the workspace, in many
-// ways: the card shows what is in them, and a file that changes before the command runs, or comes to be, keeps it
-// from running.
-func TestG31_ACommandIsBoundToTheFilesThatItRuns(t *testing.T) {
+// The approval of a command shows the files of the workspace that it runs. If such a file changes or appears before the
+// command runs, the command is refused.
+func TestG31_CommandIsBoundToItsScriptFiles(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, kit.FastConfig(t))
 	commander(h, kit.Object{})
@@ -327,9 +324,8 @@ func TestG31_ACommandIsBoundToTheFilesThatItRuns(t *testing.T) {
 	}
 }
 
-// TestG31_ACommandIsBoundToItsShell has a session's shell change after a person was asked about a command that goes
-// on with it.
-func TestG31_ACommandIsBoundToItsShell(t *testing.T) {
+// The shell of a session changes after a person was asked about a command that would continue in it.
+func TestG31_CommandIsBoundToItsShellState(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, kit.FastConfig(t))
 	commander(h, kit.Object{"backend": "session"})
@@ -366,9 +362,9 @@ func TestG31_ACommandIsBoundToItsShell(t *testing.T) {
 	}
 }
 
-// TestG31_AShellThatChangesWhileACommandWaitsForIt approves two commands of one session. The second waits for the first
-// to end, which changes the shell after the second was let through: the second does not run.
-func TestG31_AShellThatChangesWhileACommandWaitsForIt(t *testing.T) {
+// Two commands of one session are approved. The second waits for the first, which changes the shell, so the second does
+// not run.
+func TestG31_CommandIsRefusedAfterTheShellChanged(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Run(t, kit.FastConfig(t))
 	commander(h, kit.Object{"backend": "session"})

@@ -69,8 +69,8 @@ func TestG14_APrivilegedCallIsParkedAsARow(t *testing.T) {
 	}
 }
 
-// While it waits, the same call gives the same answer, and the same key for another is a conflict.
-func TestG14_AskingAgainAsksOnce(t *testing.T) {
+// While an approval is pending, the same call gets the same answer, and another call with the same key is a conflict.
+func TestG14_RepeatedCallKeepsItsApproval(t *testing.T) {
 	t.Parallel()
 	var g guarded
 	h := reevetest.Start(t, g.tool())
@@ -88,8 +88,8 @@ func TestG14_AskingAgainAsksOnce(t *testing.T) {
 	}
 }
 
-// An approval holds for what was shown: the tool, the policy and the base as they were.
-func TestG14_AnApprovalLapsesWhenWhatItWasGivenForChanges(t *testing.T) {
+// An approval is valid only for the tool, the policy and the base that the person saw.
+func TestG14_ApprovalLapsesAfterAChange(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(h *reevetest.Host, a reeve.Agent, g *guarded){
 		"base": func(_ *reevetest.Host, _ reeve.Agent, g *guarded) { g.base.Store("v2") },
@@ -160,8 +160,8 @@ func TestG14_AnApprovalLapsesWhenWhatItWasGivenForChanges(t *testing.T) {
 	}
 }
 
-// Nobody is asked about what an agent wanted that is gone.
-func TestG14_TheApprovalsOfAnAgentThatIsGoneLapse(t *testing.T) {
+// Pending approvals of an agent lapse when it is removed or destroyed.
+func TestG14_ApprovalsOfARemovedAgentLapse(t *testing.T) {
 	t.Parallel()
 	for name, end := range kit.RemoveAgentBy {
 		t.Run(name, func(t *testing.T) {
@@ -193,9 +193,9 @@ func TestG14_TheApprovalsOfAnAgentThatIsGoneLapse(t *testing.T) {
 	}
 }
 
-// A tool that was changed between asking and answering is not the one that was approved: defined ones and compiled-in
-// ones.
-func TestG14_AnotherToolVersionIsNotApproved(t *testing.T) {
+// A tool that changed between request and decision is not the approved one. This holds for defined and for compiled-in
+// tools.
+func TestG14_ApprovalLapsesWithAnotherToolVersion(t *testing.T) {
 	t.Parallel()
 	w := kit.NewWitness(t)
 	cfg := kit.FastConfig(t)
@@ -227,8 +227,8 @@ func TestG14_AnotherToolVersionIsNotApproved(t *testing.T) {
 	}
 }
 
-// The first answer counts, whoever else answers at the same time, and it counts once.
-func TestG14_TheFirstAnswerWins(t *testing.T) {
+// Of several decisions at the same time the first counts, once.
+func TestG14_FirstDecisionWins(t *testing.T) {
 	t.Parallel()
 	var g guarded
 	h := reevetest.Start(t, g.tool())
@@ -271,8 +271,8 @@ func TestG14_TheFirstAnswerWins(t *testing.T) {
 	kit.PairCalls(h, kit.ListThread(h, a.ID, ""))
 }
 
-// What nobody answers in time is closed, whether anybody looks or not.
-func TestG14_AnApprovalExpiresClosed(t *testing.T) {
+// An approval that nobody decides in time is closed, whether or not a client reads it.
+func TestG14_ApprovalExpiresAsDenied(t *testing.T) {
 	t.Parallel()
 	var g guarded
 	cfg := kit.FastConfig(t)
@@ -307,8 +307,8 @@ func TestG14_AnApprovalExpiresClosed(t *testing.T) {
 	}
 }
 
-// Approving what was decided, has expired or has lapsed is a conflict, and changes nothing.
-func TestG14_AVoidApprovalIsAConflict(t *testing.T) {
+// Approving an approval that was decided, expired or lapsed is a conflict and changes nothing.
+func TestG14_DecidingAClosedApprovalIsAConflict(t *testing.T) {
 	t.Parallel()
 	var g guarded
 	h := reevetest.StartWith(t, kit.FastConfig(t), g.tool())
@@ -345,8 +345,8 @@ func TestG14_AVoidApprovalIsAConflict(t *testing.T) {
 	}
 }
 
-// The model is told that it was denied, by whom it cannot tell, and why if the person said so.
-func TestG14_DeniedIsToldToTheModel(t *testing.T) {
+// The model learns that its call was denied and why, but not by whom.
+func TestG14_ModelLearnsThatACallWasDenied(t *testing.T) {
 	t.Parallel()
 	var g guarded
 	h := reevetest.Start(t, g.tool())
@@ -371,9 +371,9 @@ func TestG14_DeniedIsToldToTheModel(t *testing.T) {
 	}
 }
 
-// Whoever makes a call again after the time of its approval is over need not wait until the loop has noticed, which
-// does not run here: they are told, or asked anew. No list shows it as pending.
-func TestG14_WhoAsksAgainInTimeForTheNext(t *testing.T) {
+// A call that is repeated after its approval expired is answered or asked about again at once, although the loop that
+// closes approvals does not run. No list shows the old approval as pending.
+func TestG14_ExpiredApprovalIsSeenWithoutTheLoop(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {
 		t.Run(engine, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"reeve/test/kit"
 )
 
-func TestG15_AnApprovedCallRunsAfterARestartOnce(t *testing.T) {
+func TestG15_ApprovedCallRunsOnceAfterARestart(t *testing.T) {
 	t.Parallel()
 	var g guarded
 	cfg := kit.FastConfig(t)
@@ -50,8 +50,8 @@ func TestG15_AnApprovedCallRunsAfterARestartOnce(t *testing.T) {
 	kit.PairCalls(h, kit.ListThread(h, a.ID, ""))
 }
 
-// An approved call that was under way when the server died is not run again: its outcome is unknown.
-func TestG15_AnApprovalIsUsedOnce(t *testing.T) {
+// An approved call that was running when the server died is not run again. Its outcome is unknown.
+func TestG15_ApprovalIsNotUsedAgainAfterACrash(t *testing.T) {
 	t.Parallel()
 	started, release := make(chan struct{}), make(chan struct{})
 	var ran kit.Counter
@@ -77,9 +77,8 @@ func TestG15_AnApprovalIsUsedOnce(t *testing.T) {
 	}
 }
 
-// A person decides while the same call is being answered from what is recorded: the answer is of one moment, and not
-// the state of one with the result of another.
-func TestG15_TheSameCallWhileAPersonDenies(t *testing.T) {
+// A person decides while the same call is answered from the record. The answer shows state and result of one moment.
+func TestG15_RepeatedCallDuringADecision(t *testing.T) {
 	t.Parallel()
 	between := func() {}
 	slow := kit.Tool("slow", reeve.Unsafe, new(kit.Counter).Handle)
@@ -100,8 +99,8 @@ func TestG15_TheSameCallWhileAPersonDenies(t *testing.T) {
 	}
 }
 
-// A server that runs takes up what is approved by itself.
-func TestG15_ARunningServerTakesItUp(t *testing.T) {
+// A running server executes approved calls by itself.
+func TestG15_RunningServerExecutesApprovedCalls(t *testing.T) {
 	t.Parallel()
 	var g guarded
 	cfg := kit.FastConfig(t)
@@ -151,8 +150,8 @@ func TestG15_ARunningServerTakesItUp(t *testing.T) {
 	}
 }
 
-// A word on the outcome of what has not run is refused, and says what the operation waits for.
-func TestG15_AWordOnWhatWaitsForAnother(t *testing.T) {
+// Resolving the outcome of an operation that has not run is refused, and the error names what the operation waits for.
+func TestG15_ResolvingAParkedCallIsRefused(t *testing.T) {
 	t.Parallel()
 	var g guarded
 	var ran kit.Counter
@@ -170,7 +169,7 @@ func TestG15_AWordOnWhatWaitsForAnother(t *testing.T) {
 	}
 }
 
-// An approval is answered once and its call run once, whichever server hears of it.
+// Two servers accept one decision and run the call once.
 func TestG14_TwoServersRunAnApprovedCallOnce(t *testing.T) {
 	t.Parallel()
 	var g guarded
@@ -201,9 +200,9 @@ func TestG14_TwoServersRunAnApprovedCallOnce(t *testing.T) {
 	}
 }
 
-// What one server has changed before a call was parked is no reason for another, which has not heard of it, to refuse
-// the call once it is approved.
-func TestG14_AnApprovalHoldsOnAServerThatKnewLess(t *testing.T) {
+// One server changes the policy and parks a call. Another server, whose cache is older, executes the call after its
+// approval.
+func TestG14_ApprovalIsValidOnAServerWithAStaleCache(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
 	servers := kit.StartTwoServers(t, kit.Tool("keyed", reeve.Keyed, ran.Handle),

@@ -16,8 +16,8 @@ import (
 	"reeve/test/kit"
 )
 
-// A tool whose schema refers to another document is refused when it is defined, and says which reference.
-func TestI10_ForeignReferencesAreRefused(t *testing.T) {
+// Defining a tool whose schema refers to another document fails, and the error names the reference.
+func TestI10_ExternalSchemaReferencesAreRefused(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	for name, parameters := range map[string]string{
@@ -52,7 +52,7 @@ func TestI10_ForeignReferencesAreRefused(t *testing.T) {
 	}
 }
 
-// Whole numbers beyond 2^53 are bounds and arguments like others: nothing is rounded.
+// Integers beyond 2^53 are exact in schemas and arguments.
 func TestI10_WideIntegersAreExact(t *testing.T) {
 	t.Parallel()
 	var got string
@@ -85,8 +85,8 @@ func TestI10_WideIntegersAreExact(t *testing.T) {
 	}
 }
 
-// A tool that is not there, one that is another's and one of another workspace are told apart by nobody.
-func TestG03_NotFoundSaysNothingMore(t *testing.T) {
+// Answers do not distinguish a missing tool, a tool of another agent and a tool of another workspace.
+func TestG03_NotFoundRevealsNothing(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	a := h.Agent("a", "read_file")
@@ -189,7 +189,7 @@ func TestG04_EveryWrongArgumentIsNamed(t *testing.T) {
 	}
 }
 
-// A key whose call was refused can be used again: nothing was done with it.
+// A key whose call was refused can be used again, because nothing was done with it.
 func TestG04_ARefusedCallDoesNotUseUpItsKey(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
@@ -207,7 +207,7 @@ func TestG04_ARefusedCallDoesNotUseUpItsKey(t *testing.T) {
 	}
 }
 
-func TestG05_WhatModelsReallySend(t *testing.T) {
+func TestG05_BrokenArgumentsOfModels(t *testing.T) {
 	t.Parallel()
 	var got atomic.Value
 	strict := kit.Tool("strict", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
@@ -289,8 +289,7 @@ func TestG05_WhatModelsReallySend(t *testing.T) {
 	}
 }
 
-// A model that corrects itself after an error sees, in the thread, what it sent and what was wrong with it, however
-// large.
+// A model that corrects itself after an error finds in the thread what it sent and what was wrong, cut to a limit.
 func TestG05_TheRecordOfBrokenArgumentsIsBounded(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
@@ -312,8 +311,8 @@ func TestG05_TheRecordOfBrokenArgumentsIsBounded(t *testing.T) {
 	}
 }
 
-// What an operator sets is nowhere to be seen: not in schemas, descriptions, errors or messages.
-func TestG06_OperatorSettingsStayInside(t *testing.T) {
+// Settings of the operator appear in no schema, description, error or message.
+func TestG06_OperatorSettingsAreNotShown(t *testing.T) {
 	t.Parallel()
 	const sealed, header, key = "topsecret-value-1", "quiet-header-value",
 		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -367,7 +366,7 @@ func TestG06_OperatorSettingsStayInside(t *testing.T) {
 	}
 }
 
-// A tool that does not say what its calls do is unsafe, needs approval, and is never sent twice.
+// A tool that declares no effect class is unsafe, needs approval, and is never sent twice.
 func TestG07_NoEffectMeansUnsafe(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter

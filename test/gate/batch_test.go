@@ -18,8 +18,8 @@ import (
 	"reeve/test/kit"
 )
 
-// A handler that misbehaves harms its own call and nobody else.
-func TestG22_AHandlerHarmsNobodyElse(t *testing.T) {
+// A handler that panics, hangs or breaks its contract affects only its own call.
+func TestG22_HandlerFailureAffectsOnlyItsCall(t *testing.T) {
 	t.Parallel()
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
@@ -93,9 +93,8 @@ type marshalHang struct{ c chan struct{} }
 
 func (m marshalHang) MarshalJSON() ([]byte, error) { <-m.c; return []byte("1"), nil }
 
-// What a handler does after its time is up has no effect: its transaction is dead, its invocation closed, its answer
-// unheard.
-func TestG22_WhatComesTooLateHasNoEffect(t *testing.T) {
+// After the timeout of a handler its transaction is closed, its invocation is refused and its answer is ignored.
+func TestG22_HandlerHasNoEffectAfterItsTimeout(t *testing.T) {
 	t.Parallel()
 	late, done := make(chan struct{}), make(chan error, 1)
 	x := kit.Tool("late", reeve.Local, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
@@ -142,7 +141,7 @@ func batch(h *reevetest.Host, agent string, calls ...kit.Call) []reeve.Result {
 	return out.Results
 }
 
-// Reads that follow each other run at the same time; anything else runs alone, in its turn; results come in order.
+// Reads in a row run at the same time. Every other call runs alone, in its turn. Results come in order.
 func TestG23_ReadsRunTogetherAndOthersAlone(t *testing.T) {
 	t.Parallel()
 	const n = 4
@@ -204,8 +203,8 @@ func TestG23_ReadsRunTogetherAndOthersAlone(t *testing.T) {
 	}
 }
 
-// However the reads of a group end, and in whatever order, they are recorded in the order of the calls.
-func TestG23_RecordedInCallOrderWhateverEndsFirst(t *testing.T) {
+// Parallel reads are recorded in the order of the calls, in whatever order they end.
+func TestG23_ReadsAreRecordedInCallOrder(t *testing.T) {
 	t.Parallel()
 	turn := []chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})}
 	close(turn[3])
@@ -248,8 +247,8 @@ func TestG23_RecordedInCallOrderWhateverEndsFirst(t *testing.T) {
 	kit.PairCalls(h, kit.ListThread(h, a.ID, ""))
 }
 
-// A batch is judged call by call: a refusal or an approval in the middle stops none of the others.
-func TestG23_ARefusalInABatchStopsNobodyElse(t *testing.T) {
+// Each call of a batch is decided by itself. A refusal or an approval in the middle stops no other call.
+func TestG23_RefusalInABatchStopsNoOtherCall(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
 	x := kit.Tool("priv", reeve.Unsafe, ran.Handle)
@@ -268,8 +267,8 @@ func TestG23_ARefusalInABatchStopsNobodyElse(t *testing.T) {
 	}
 }
 
-// Asynchronous reads of a batch are operations like any other's: their outcomes can be delivered, and the same key
-// starts nothing again.
+// Asynchronous reads of a batch are ordinary operations: their outcomes can be delivered, and the same key starts
+// nothing again.
 func TestG23_AsynchronousReadsOfABatch(t *testing.T) {
 	t.Parallel()
 	var begun kit.Counter

@@ -16,7 +16,7 @@ import (
 	"reeve/test/kit"
 )
 
-// Of calls made at once, no more get through than the budget has room for, of any kind.
+// Of concurrent calls, no more pass than the budget allows, in every effect class.
 func TestG17_ConcurrentCallsNeverOverspend(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
@@ -56,8 +56,9 @@ func TestG17_ConcurrentCallsNeverOverspend(t *testing.T) {
 	}
 }
 
-// What is reserved is shown while a call is under way, kept for one that a crash left open, and given back in the end.
-func TestG17_ReservationsOutliveACrashAndEnd(t *testing.T) {
+// A reservation is visible while a call runs, survives a crash that leaves the outcome open, and is released at the
+// end.
+func TestG17_ReservationsSurviveACrash(t *testing.T) {
 	t.Parallel()
 	w := kit.NewWitness(t)
 	open := make(chan struct{})
@@ -108,8 +109,8 @@ func TestG17_ReservationsOutliveACrashAndEnd(t *testing.T) {
 	}
 }
 
-// A budget whose parent changes, or that goes, while a call is under way keeps nothing of the call's claim.
-func TestG17_AChainThatChangesUnderWayHoldsNothing(t *testing.T) {
+// A budget whose parent changes, or that is deleted, while a call runs keeps no reservation of that call.
+func TestG17_BudgetChangeDuringACallReleasesReservations(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed} {
 		started, release := make(chan struct{}), make(chan struct{})
@@ -151,9 +152,9 @@ func TestG17_AChainThatChangesUnderWayHoldsNothing(t *testing.T) {
 	}
 }
 
-// Budgets are held in one order, parents among them: of two calls that draw on the same ones, one waits for the other,
-// and not both. So it is when a call claims, and when it spends what it has claimed.
-func TestG17_BudgetsAreHeldInOneOrder(t *testing.T) {
+// Budgets are locked in one order, parents included, so that two calls on the same budgets do not deadlock: neither
+// when they reserve nor when they spend.
+func TestG17_BudgetsAreLockedInOneOrder(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	cfg := kit.FastConfig(t)

@@ -16,9 +16,9 @@ import (
 	"reeve/test/kit"
 )
 
-// Each of the things a budget counts ends a call that would go over it, whatever the effect class, and what is shown is
+// Every quantity that a budget counts refuses a call that would exceed it, in every effect class, and the budget shows
 // what was spent.
-func TestG17_ABudgetEndsWhatWouldGoOverIt(t *testing.T) {
+func TestG17_BudgetRefusesCallsOverIt(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed, reeve.Unsafe} {
 		for what, limit := range map[string]map[string]any{"calls": {"calls": 2}, "tokens": {"tokens": 25},
@@ -56,7 +56,7 @@ func TestG17_ABudgetEndsWhatWouldGoOverIt(t *testing.T) {
 	}
 }
 
-// Time is a budget too: a call may use what is left of it and no more.
+// Time is a budget too: a call may use what is left of it.
 func TestG17_TimeLeftIsTheTimeout(t *testing.T) {
 	t.Parallel()
 	never := make(chan struct{})
@@ -86,7 +86,7 @@ func TestG17_TimeLeftIsTheTimeout(t *testing.T) {
 	}
 }
 
-// A run draws on its own budget, on its parents', on its agent's and on its workspace's.
+// A run draws on its own budget and on those of its parents, its agent and its workspace.
 func TestG17_AChildDrawsOnItsParents(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
@@ -116,9 +116,8 @@ func TestG17_AChildDrawsOnItsParents(t *testing.T) {
 	}
 }
 
-// Over budget, a call that changes something waits for a person where the operator says so; what they let through is
-// counted.
-func TestG17_ABudgetParksWhereTheOperatorSaysSo(t *testing.T) {
+// If the operator says so, a call over the budget waits for a person. What the person lets through is counted.
+func TestG17_BudgetParksCallsIfConfigured(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
 	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{}, reeve.Amount{}, &ran),
@@ -155,9 +154,9 @@ func TestG17_ABudgetParksWhereTheOperatorSaysSo(t *testing.T) {
 	}
 }
 
-// Who approves a privileged call approves the call, not an overdraft: where the budget ends calls it does, and where it
-// asks it asks again.
-func TestG17_AnApprovalIsNoOverdraft(t *testing.T) {
+// Approving a privileged call does not approve an overdraft: a budget that refuses still refuses, and a budget that
+// asks asks again.
+func TestG17_ApprovalDoesNotExceedTheBudget(t *testing.T) {
 	t.Parallel()
 	for _, onExceed := range []string{"end", "park"} {
 		t.Run(onExceed, func(t *testing.T) {
@@ -195,7 +194,7 @@ func TestG17_AnApprovalIsNoOverdraft(t *testing.T) {
 	}
 }
 
-// A call whose outcome takes several tries is one call, and holds its claim until the end.
+// A call whose outcome takes several attempts counts as one call and keeps its reservation until the end.
 func TestG17_AnOpenOutcomeIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	var sent kit.Counter
@@ -230,9 +229,9 @@ func TestG17_AnOpenOutcomeIsCountedOnce(t *testing.T) {
 	}
 }
 
-// An operation whose agent is removed while its outcome is open holds no budget, is not due any more, and a person is
-// asked about it: in the inbox, and in the conversation that the call was made in.
-func TestG17_AnAgentThatIsGoneHoldsNothing(t *testing.T) {
+// If an agent is removed while the outcome of an operation is open, the operation releases its reservation, is not
+// retried, and waits for a person in the inbox and in its conversation.
+func TestG17_RemovedAgentReleasesReservations(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		async bool
@@ -300,7 +299,7 @@ func TestG17_AnAgentThatIsGoneHoldsNothing(t *testing.T) {
 	}
 }
 
-// Calls that fail cost what they cost; calls that are refused cost nothing.
+// Failed calls cost what they cost. Refused calls cost nothing.
 func TestG17_FailuresAreCountedRefusalsAreNot(t *testing.T) {
 	t.Parallel()
 	var list []reeve.Tool
@@ -330,7 +329,7 @@ func TestG17_FailuresAreCountedRefusalsAreNot(t *testing.T) {
 	}
 }
 
-// A budget that would be its own parent is refused, at whatever distance, by name or by id.
+// A budget cannot be its own ancestor, by name or by id.
 func TestG17_NoBudgetIsItsOwnParent(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
@@ -354,9 +353,9 @@ func TestG17_NoBudgetIsItsOwnParent(t *testing.T) {
 	}
 }
 
-// A call that is answered later costs what its tool declares, once, whether its outcome comes after its request is
-// answered or before.
-func TestG17_WhatIsAnsweredLaterIsCharged(t *testing.T) {
+// An asynchronous call costs what its tool declares, once, whether its outcome comes before or after the answer to its
+// request.
+func TestG17_AsynchronousCallIsChargedOnce(t *testing.T) {
 	t.Parallel()
 	for name, early := range map[string]bool{"after": false, "before": true} {
 		t.Run(name, func(t *testing.T) {
@@ -396,8 +395,8 @@ func TestG17_WhatIsAnsweredLaterIsCharged(t *testing.T) {
 	}
 }
 
-// What a run spent is what its budgets were charged, also for a call of which a person says what became of it, and for
-// one that ends after the run was cancelled.
+// The cost of a run is what its budgets were charged, including a call that a person resolved and a call that ended
+// after the run was cancelled.
 func TestG17_ARunShowsWhatItsCallsCost(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"happened", "skip", "cancel", "cancel and try again", "cancel and doubt"} {
@@ -464,7 +463,7 @@ func TestG17_ARunShowsWhatItsCallsCost(t *testing.T) {
 	}
 }
 
-// A tool that does not say what it cost has cost what it declares.
+// A tool that reports no cost is charged with the cost that it declares.
 func TestG17_DeclaredCostIsCharged(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t, reeve.MustTool(reeve.Tool{ID: "buys", Description: "Buys something.", Effect: reeve.Read,

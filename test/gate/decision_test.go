@@ -14,8 +14,8 @@ import (
 	"reeve/test/kit"
 )
 
-// A refusal at any step runs nothing after it, and the record names the step.
-func TestG01_ARefusalEndsTheWayAndNamesItsStep(t *testing.T) {
+// After a refusal no later step runs, and the record names the step.
+func TestG01_RefusalNamesItsStep(t *testing.T) {
 	t.Parallel()
 	var w watched
 	h := reevetest.Start(t, w.tool("watched"))
@@ -104,7 +104,7 @@ func TestG01_ARefusalEndsTheWayAndNamesItsStep(t *testing.T) {
 	}
 }
 
-// The budget is the last to refuse: everything before it has run, the handler has not.
+// The budget is the last step: every other step has run, the handler has not.
 func TestG01_BudgetIsTheLastStep(t *testing.T) {
 	t.Parallel()
 	var w watched
@@ -128,8 +128,8 @@ func TestG01_BudgetIsTheLastStep(t *testing.T) {
 	}
 }
 
-// A call that is let through has passed every step, in order, and its parts ran once each.
-func TestG01_ACallThatPassesHasSeenEveryStep(t *testing.T) {
+// A call that is let through has passed every step in order, and each part of the tool ran once.
+func TestG01_CallPassesEveryStepInOrder(t *testing.T) {
 	t.Parallel()
 	var w watched
 	h := reevetest.Start(t, w.tool("watched"))
@@ -152,9 +152,9 @@ func TestG01_ACallThatPassesHasSeenEveryStep(t *testing.T) {
 	}
 }
 
-// A call that reads is judged by what holds now before it is made, and not only before it is recorded: what was
-// forbidden a moment ago, here or on another server, reaches nobody.
-func TestG01_AReadThatIsRefusedIsNotMade(t *testing.T) {
+// A read is decided by the current rules before it runs, not only before it is recorded. A rule that another server
+// just changed counts.
+func TestG01_ReadIsDecidedBeforeItRuns(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
 	reads := kit.Tool("reads", reeve.Read, ran.Handle)
@@ -191,8 +191,8 @@ func TestG01_AReadThatIsRefusedIsNotMade(t *testing.T) {
 	}
 }
 
-// A call by a name is that agent's who has it now, also where nothing is written before its handler runs.
-func TestG01_ANameIsWhoHasItNow(t *testing.T) {
+// A call by name belongs to the agent that has the name now, also if nothing is written before the handler runs.
+func TestG01_NameMeansItsCurrentAgent(t *testing.T) {
 	t.Parallel()
 	one, shared := reevetest.Start(t), kit.StartTwoServers(t)
 	for name, servers := range map[string][2]*reevetest.Host{"here": {one, one}, "elsewhere": {shared[0], shared[1]}} {
@@ -227,8 +227,9 @@ func TestG01_ANameIsWhoHasItNow(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong in a tool's own judgement is that step's refusal, recorded, and nothing after it runs.
-func TestG01_AToolsOwnJudgementThatFailsRefuses(t *testing.T) {
+// An error or panic in a tool's own check refuses the call at that step. The refusal is recorded, and no later step
+// runs.
+func TestG01_FailingToolCheckRefuses(t *testing.T) {
 	t.Parallel()
 	fail := map[string]func() error{
 		"error":  func() error { return errors.New("no") },

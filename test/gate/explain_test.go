@@ -14,8 +14,8 @@ import (
 	"reeve/test/kit"
 )
 
-// What is explained is what holds a call now: one that was approved, and that a budget has held since, waits for the
-// budget and not for the policy.
+// An explanation names what holds the call now: a call that was approved and then parked by a budget waits for the
+// budget, not for the policy.
 func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
@@ -72,9 +72,9 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 	})
 }
 
-// Who may not call tools is told what the gate judges, and nothing that takes the tool to find out: by what a tool
-// refuses, a file could be read one character after another.
-func TestG26_AToolSaysNothingToAViewer(t *testing.T) {
+// A user who may not call tools gets the decision of the gate, but nothing that needs the tool's code. Otherwise
+// refusals of a tool would reveal the content of a file.
+func TestG26_ExplanationForAViewerRunsNoToolCode(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		var asked kit.Counter
@@ -222,8 +222,8 @@ func TestG26_APastCallIsExplained(t *testing.T) {
 	h.Want(http.StatusNotFound, nil, "GET", "/api/calls/"+ok.CallID+"/explanation", nil, "X-Workspace-Id", "other")
 }
 
-// A hypothetical call is judged as it would be now, and nothing is done or written.
-func TestG26_AHypotheticalCallIsJudgedAndNotMade(t *testing.T) {
+// A hypothetical call is decided by the current rules. Nothing is executed or written.
+func TestG26_HypotheticalCallIsExplainedAndNotMade(t *testing.T) {
 	t.Parallel()
 	var w watched
 	var g guarded

@@ -59,8 +59,8 @@ func TestG13_TheSameCallIsMadeOnce(t *testing.T) {
 	}
 }
 
-// A key is one agent's in one workspace.
-func TestG13_KeysOfOthersAreOthers(t *testing.T) {
+// An idempotency key belongs to one agent in one workspace.
+func TestG13_KeysBelongToOneAgent(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
 	h := reevetest.Start(t, kit.Tool("keyed", reeve.Keyed, ran.Handle), kit.Tool("local", reeve.Local, ran.Handle))
@@ -103,7 +103,7 @@ func TestG13_KeysOfOthersAreOthers(t *testing.T) {
 	}
 }
 
-// However many make the same call at once, it is made once.
+// Concurrent calls with one key have one effect.
 func TestG13_ConcurrentSameCallsHaveOneEffect(t *testing.T) {
 	t.Parallel()
 	w := kit.NewWitness(t)
@@ -161,7 +161,7 @@ func TestG13_ConcurrentSameCallsHaveOneEffect(t *testing.T) {
 	}
 }
 
-// What holds for the calls of one server holds for those of two: the same call is made once, however it comes in.
+// Two servers that get calls with one key execute it once.
 func TestG13_TwoServersMakeTheSameCallOnce(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter

@@ -31,9 +31,9 @@ func TestG09_KeyedIsSentAgainWithTheSameKey(t *testing.T) {
 	}
 }
 
-// After a crash the first sending is in doubt: that the far side is down, or refuses the second, does not prove that
-// the first had no effect.
-func TestG09_DoubtStaysUntilItIsProvenWrong(t *testing.T) {
+// After a crash the first request may have had its effect. A failed or refused second request does not prove the
+// contrary.
+func TestG09_FailedRetryDoesNotProveTheFirstFailed(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(http.ResponseWriter){
 		"conflict": func(w http.ResponseWriter) { w.WriteHeader(http.StatusConflict) },
@@ -66,8 +66,9 @@ func TestG09_DoubtStaysUntilItIsProvenWrong(t *testing.T) {
 	})
 }
 
-// A tool that was changed after a call had left might send it to somebody who knows nothing of the first sending.
-func TestG09_NotSentAgainByAToolThatHasChanged(t *testing.T) {
+// A tool that changed after a request had left is not used to send it again: the new address may not know the first
+// request.
+func TestG09_ChangedToolDoesNotSendAgain(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Verifiable} {
 		t.Run(string(effect), func(t *testing.T) {

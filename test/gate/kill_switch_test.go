@@ -85,7 +85,7 @@ func TestG25_TheKillSwitchStopsOneOrAll(t *testing.T) {
 	}
 }
 
-// Once the switch has been thrown nothing starts any more, however many calls are on their way.
+// After the kill switch is on no call starts, however many are being decided.
 func TestG25_NothingStartsAfterTheSwitch(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Local} {
@@ -140,8 +140,8 @@ func TestG25_NothingStartsAfterTheSwitch(t *testing.T) {
 	}
 }
 
-// A call that is trying again when the switch is thrown sends no more.
-func TestG25_RetriesEndToo(t *testing.T) {
+// A call that is being retried when the switch is turned on sends no more requests.
+func TestG25_KillSwitchEndsRetries(t *testing.T) {
 	t.Parallel()
 	var n kit.Counter
 	first := make(chan struct{})
@@ -166,8 +166,8 @@ func TestG25_RetriesEndToo(t *testing.T) {
 	}
 }
 
-// Nor does one that runs on behalf of an agent that is stopped meanwhile, or in a run that was cancelled.
-func TestG25_RetriesOnBehalfEndToo(t *testing.T) {
+// Retries end if the delegator is stopped or the run is cancelled.
+func TestG25_StopEndsRetriesOnBehalf(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {
 		for name, end := range map[string]func(h *reevetest.Host, run string){
@@ -209,7 +209,7 @@ func TestG25_RetriesOnBehalfEndToo(t *testing.T) {
 	}
 }
 
-// While everything is stopped, nothing is sent again either; what nobody can tell is told to a person at once.
+// While everything is stopped, nothing is sent again. An outcome that cannot be determined goes to a person at once.
 func TestG25_OpenOutcomesWait(t *testing.T) {
 	t.Parallel()
 	w := kit.NewWitness(t)
@@ -229,7 +229,7 @@ func TestG25_OpenOutcomesWait(t *testing.T) {
 	}
 }
 
-// A switch thrown on one server stops the other too, at once, although it has seen nothing of it.
+// A kill switch that is turned on at one server stops the other at once, although its cache is older.
 func TestG25_ASwitchOnOneServerStopsTheOther(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
@@ -272,8 +272,7 @@ func TestG25_ASwitchOnOneServerStopsTheOther(t *testing.T) {
 	}
 }
 
-// What a person has approved does not begin after a stop that came while it was let go: here, while it waited for a
-// budget that another call held.
+// An approved call does not begin after a stop, not even if it waited for a locked budget when the stop came.
 func TestG25_NothingApprovedBeginsAfterAStop(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Local} {

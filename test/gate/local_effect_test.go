@@ -13,7 +13,8 @@ import (
 	"reeve/test/kit"
 )
 
-// Effect, operation, messages and notification are there together, or none of them is but the record that it failed.
+// Effect, operation, messages and notification are committed together. If that fails, only the record of the failure
+// exists.
 func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
 	t.Parallel()
 	var kept *store.Tx
@@ -62,7 +63,7 @@ func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
 	}
 }
 
-// A commit that never comes about leaves nothing: not the effect, not half a record.
+// A commit that fails leaves neither the effect nor a part of the record.
 func TestG08_AnAbandonedCommitLeavesNothing(t *testing.T) {
 	t.Parallel()
 	cfg := kit.FastConfig(t)

@@ -15,8 +15,8 @@ import (
 	"reeve/test/kit"
 )
 
-// Whatever a model says that it cost, and if it says nothing at all, a budget of tokens ends what goes over it.
-func TestG17_NoCountSwitchesABudgetOff(t *testing.T) {
+// A token budget ends what exceeds it, whatever usage a model reports, and if it reports none.
+func TestG17_ReportedUsageDoesNotDisableABudget(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		counts := ""
@@ -59,8 +59,8 @@ func (panics) Answer(context.Context, model.Request, func(model.Delta)) (model.A
 	panic("counter cannot decrease in value")
 }
 
-// A brain that panics takes what was reserved for it to no grave.
-func TestG17_APanicKeepsNothingReserved(t *testing.T) {
+// A brain that panics leaves no reservation.
+func TestG17_PanicReleasesReservations(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		cfg.Model = panics{}
@@ -77,7 +77,7 @@ func TestG17_APanicKeepsNothingReserved(t *testing.T) {
 	})
 }
 
-// An answer that says nothing costs what its provider counts, and fails its turn.
+// An empty answer costs what its provider counts, and fails its turn.
 func TestG17_AnEmptyAnswerIsCharged(t *testing.T) {
 	t.Parallel()
 	h := kit.RunWithProvider(t, kit.FastConfig(t), func(w io.Writer) {
@@ -92,7 +92,7 @@ func TestG17_AnEmptyAnswerIsCharged(t *testing.T) {
 	}
 }
 
-// A budget holds however long an answer may be: a number that is too large to be added counts as the most there is.
+// A budget holds for any answer length. A token count that would overflow counts as the maximum.
 func TestG17_AnAnswerOfAnyLengthIsWithinTheBudget(t *testing.T) {
 	t.Parallel()
 	asked := 0
@@ -110,7 +110,7 @@ func TestG17_AnAnswerOfAnyLengthIsWithinTheBudget(t *testing.T) {
 	}
 }
 
-func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
+func TestG17_CancelledAnswerIsCharged(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/workspace",
@@ -135,8 +135,8 @@ func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
 	}
 }
 
-// A budget that is set while an agent talks, and calls nothing, holds from its next turn on.
-func TestG17_ABudgetThatIsSetMeanwhile(t *testing.T) {
+// A budget that is set while an agent answers applies from its next turn.
+func TestG17_NewBudgetAppliesFromTheNextTurn(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {text: x}\n")
 	s := h.Connect(h.Talk("bot").ID, -1)

@@ -17,7 +17,7 @@ import (
 	"reeve/test/kit"
 )
 
-func TestG20_LongOutputIsCutAndKept(t *testing.T) {
+func TestG20_LongOutputIsCutAndStored(t *testing.T) {
 	t.Parallel()
 	const limit = 16 << 10
 	text := map[string]string{
@@ -79,8 +79,8 @@ func TestG20_LongOutputIsCutAndKept(t *testing.T) {
 	}
 }
 
-// Whoever is shown a note can follow it, and nobody else's workspace can.
-func TestG20_TheNoteLeadsToTheRest(t *testing.T) {
+// The note at the end of a cut output tells its reader how to read the rest. Other workspaces cannot.
+func TestG20_NoteOfACutOutputNamesTheRest(t *testing.T) {
 	t.Parallel()
 	want := strings.Repeat("0123456789é", 3000)
 	h := reevetest.Start(t, kit.ToolReturning("say", func() (any, error) { return want, nil }))
@@ -105,8 +105,8 @@ func TestG20_TheNoteLeadsToTheRest(t *testing.T) {
 	}
 }
 
-// Whoever reads an output over REST in slices, and goes on from where each says, has every byte of it once: text in
-// whole characters, anything else as data.
+// Slices of an output over REST, each read from where the last ended, contain every byte once: text in whole
+// characters, anything else as data.
 func TestG20_SlicesOverRESTAreExact(t *testing.T) {
 	t.Parallel()
 	var said string
@@ -162,8 +162,8 @@ func TestG20_SlicesOverRESTAreExact(t *testing.T) {
 	}
 }
 
-// The cap holds for bytes that take more room once they can be shown, and for values that are not text.
-func TestG20_TheCapHoldsForAnything(t *testing.T) {
+// The cap holds for bytes that grow when they are encoded, and for values that are not text.
+func TestG20_CapHoldsForAnyBytes(t *testing.T) {
 	t.Parallel()
 	var v any
 	h := reevetest.Start(t, kit.ToolReturning("say", func() (any, error) { return v, nil }))
@@ -180,8 +180,8 @@ func TestG20_TheCapHoldsForAnything(t *testing.T) {
 	}
 }
 
-// An approver whose diff was cut can read the rest of it too.
-func TestG20_ALongPreviewIsKeptToo(t *testing.T) {
+// An approver can read the rest of a diff that was cut.
+func TestG20_LongPreviewIsStored(t *testing.T) {
 	t.Parallel()
 	var g guarded
 	x := g.tool()

@@ -10,8 +10,8 @@ import (
 	"reeve/test/kit"
 )
 
-// A slip of the pen in a policy would leave the tool that was meant unguarded.
-func TestBadInput_APolicyNamesATool(t *testing.T) {
+// A policy for a tool that does not exist is refused. A typo would leave the intended tool unguarded.
+func TestBadInput_PolicyForAnUnknownToolIsRefused(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	a := h.Agent("a", "file_delete")

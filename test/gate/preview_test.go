@@ -11,7 +11,7 @@ import (
 	"reeve/test/kit"
 )
 
-// A preview writes nothing, shows the exact change, and its base is what applying it is held to.
+// A preview writes nothing and shows the exact change. Applying it is bound to its base.
 func TestG16_APreviewChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
@@ -70,8 +70,8 @@ func TestG16_APreviewChangesNothing(t *testing.T) {
 	}
 }
 
-// A preview asks nobody, but does not get around who may do what.
-func TestG16_APreviewNeedsNoApprovalButIsJudged(t *testing.T) {
+// A preview needs no approval, but the other steps of the gate apply.
+func TestG16_PreviewNeedsNoApprovalButIsDecided(t *testing.T) {
 	t.Parallel()
 	var g guarded
 	h := reevetest.Start(t, g.tool())

@@ -11,9 +11,9 @@ import (
 	"reeve/test/kit"
 )
 
-// What was accepted is judged again when it is applied. If it is not what was proposed it is stale; if the agent may
-// not do it any more it is denied; either way nothing is applied, and the proposal says so.
-func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
+// An accepted proposal is decided again when it is applied. If it changed, it is stale; if the agent lost the right, it
+// is denied. Nothing is applied then, and the proposal says so.
+func TestL27_AcceptedProposalIsDecidedAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(h *reevetest.Host, a reeve.Agent, g *guarded)
@@ -107,9 +107,9 @@ func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 	}
 }
 
-// A change in our own database is held to its base too. An agent that looks again and proposes the same on another base
-// makes a new item, and the old one can be accepted no more.
-func TestL27_StaleIsNotApplied(t *testing.T) {
+// A change in our own database is bound to its base too. The same proposal on a newer base is a new item, and the old
+// one can no longer be accepted.
+func TestL27_StaleProposalIsNotApplied(t *testing.T) {
 	t.Parallel()
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
@@ -164,7 +164,7 @@ func TestL27_StaleIsNotApplied(t *testing.T) {
 	})
 }
 
-// Another version of the tool is not what was proposed.
+// A proposal is stale if its tool has another version now.
 func TestL27_AnotherToolVersionIsStale(t *testing.T) {
 	t.Parallel()
 	var g guarded
@@ -183,8 +183,8 @@ func TestL27_AnotherToolVersionIsStale(t *testing.T) {
 	}
 }
 
-// Accepted while everything is stopped, it waits; after a crash it is applied, once.
-func TestL27_AcceptedOutlivesAStopAndACrash(t *testing.T) {
+// A proposal that is accepted while everything is stopped waits. After a crash it is applied once.
+func TestL27_AcceptedProposalSurvivesAStopAndACrash(t *testing.T) {
 	t.Parallel()
 	w := kit.NewWitness(t)
 	h := reevetest.StartWith(t, kit.FastConfig(t))
@@ -208,8 +208,8 @@ func TestL27_AcceptedOutlivesAStopAndACrash(t *testing.T) {
 	}
 }
 
-// A proposal costs a call, so that budgets bound how much is proposed; one that would ask does not hold it up.
-func TestL27_ProposalsAreCounted(t *testing.T) {
+// A proposal costs a call, so that budgets limit how much is proposed. A budget that would ask does not park it.
+func TestL27_ProposalsCountAsCalls(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
 	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
@@ -241,9 +241,8 @@ func TestL27_ProposalsAreCounted(t *testing.T) {
 	}
 }
 
-// What a person accepts while the run goes on does not hold the run up, not even when nobody can tell what became of
-// it.
-func TestL27_TheRunGoesOn(t *testing.T) {
+// A proposal that is accepted while its run continues does not hold the run up, not even if its outcome is unknown.
+func TestL27_RunContinuesAfterAnAcceptance(t *testing.T) {
 	t.Parallel()
 	g := kit.NewBlockingTool()
 	h := reevetest.Start(t, g.Tool(), kit.Tool("lose", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any,

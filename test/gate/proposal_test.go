@@ -15,8 +15,7 @@ import (
 	"reeve/test/kit"
 )
 
-// What is proposed on behalf of one person is not what is proposed on behalf of another, whatever the arguments: each
-// is decided on by itself.
+// Equal proposals on behalf of two people are two items, each decided by itself.
 func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
 	t.Parallel()
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
@@ -54,9 +53,9 @@ func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
 	})
 }
 
-// A person who asks for an undo again, after its proposal was rejected, asks anew. A call that says the same stays
-// rejected, whatever became of the undo.
-func TestL27_ARejectedUndoIsAskedForAnew(t *testing.T) {
+// A person who asks for an undo again after its proposal was rejected gets a new proposal. An equal call stays
+// rejected.
+func TestL27_RejectedUndoCanBeProposedAgain(t *testing.T) {
 	t.Parallel()
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
@@ -105,8 +104,8 @@ func TestL27_ARejectedUndoIsAskedForAnew(t *testing.T) {
 	})
 }
 
-// A run whose writes are proposals ends, and leaves a change set; a person takes one item and leaves the other. What is
-// applied has its own action and result in the thread; nothing is done twice, whoever asks again.
+// A run whose writes are proposals ends and leaves a change set. A person accepts one item and rejects the other. Each
+// applied item has its own action and result in the thread, and nothing is done twice.
 func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 	t.Parallel()
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
@@ -226,9 +225,9 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 	})
 }
 
-// The same call by its key is the same item and the same answer; another call that says the same is the same item while
-// one is open, refused while it is rejected, and another item after it was applied.
-func TestL27_TheSameIsTheSameItem(t *testing.T) {
+// The same call by its key is the same item. Another call with equal arguments is the same item while one is open, is
+// refused while it is rejected, and is a new item after it was applied.
+func TestL27_EqualProposalsAreOneItem(t *testing.T) {
 	t.Parallel()
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		var ran kit.Counter
@@ -318,8 +317,8 @@ func TestL27_TheSameIsTheSameItem(t *testing.T) {
 	})
 }
 
-// Accepted on two devices at once, through two servers, while both take up work: one effect. Proposed through both at
-// once: one item.
+// A proposal that is accepted through two servers at once has one effect. A call that is proposed through both at once
+// is one item.
 func TestL27_TwoServersApplyOnce(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
@@ -384,7 +383,7 @@ func together(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// Many are decided at once, each on its own: what cannot be is said of that one.
+// Many proposals are decided in one request, each by itself, with its own error.
 func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 	t.Parallel()
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
@@ -477,9 +476,9 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 	})
 }
 
-// Runs that are turns of one session have a change set each, and what is applied is in the session's thread. A tool
-// whose callers do not wait is proposed like any other.
-func TestL27_ASetIsOneRuns(t *testing.T) {
+// Runs that are turns of one session have a change set each, and applied items are in the thread of the session. An
+// asynchronous tool is proposed like any other.
+func TestL27_EachRunHasItsChangeSet(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
 	slow := kit.Tool("slow", reeve.Keyed, ran.Handle)
@@ -504,8 +503,8 @@ func TestL27_ASetIsOneRuns(t *testing.T) {
 	}
 }
 
-// What an agent proposed that is gone by now nobody is asked about: accepted, it could not be applied.
-func TestL27_WhatAnAgentProposedThatIsGone(t *testing.T) {
+// Proposals of a removed agent are closed, because they could not be applied.
+func TestL27_ProposalsOfARemovedAgentEnd(t *testing.T) {
 	t.Parallel()
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		var ran kit.Counter

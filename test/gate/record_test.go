@@ -12,8 +12,8 @@ import (
 	"reeve/test/kit"
 )
 
-// A refusal says what would help: what policy denies and what an agent's lifecycle does are not mended by the same.
-func TestG02_TheHintIsAboutWhatRefused(t *testing.T) {
+// The hint of a refusal fits its cause: policy and lifecycle have different ones.
+func TestG02_HintFitsTheRefusal(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change kit.Object
@@ -123,7 +123,7 @@ func TestG02_EveryCallLeavesOneActionAndOneResult(t *testing.T) {
 	}
 }
 
-// Concurrent calls of one thread leave one chain, in which every action comes before its result.
+// Concurrent calls of one thread leave one chain in which every action precedes its result.
 func TestG02_ConcurrentCallsShareOneChain(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
@@ -149,8 +149,8 @@ func TestG02_ConcurrentCallsShareOneChain(t *testing.T) {
 	}
 }
 
-// A caller that goes away in the middle of a call leaves a whole record all the same.
-func TestG02_ACallerThatGoesAwayIsRecorded(t *testing.T) {
+// A caller that disconnects during a call leaves a full record.
+func TestG02_DisconnectedCallerLeavesAFullRecord(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
 		t.Run(string(effect), func(t *testing.T) {
@@ -172,8 +172,9 @@ func TestG02_ACallerThatGoesAwayIsRecorded(t *testing.T) {
 	}
 }
 
-// So does one that goes away while the workspace changes: the call is judged again, and nobody is there for it.
-func TestG02_ACallerThatGoesAwayFromAWorkspaceThatChanges(t *testing.T) {
+// A caller that disconnects while the workspace changes leaves a full record too: the call is decided again without a
+// caller.
+func TestG02_DisconnectedCallerDuringAChange(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	var h *reevetest.Host

@@ -30,9 +30,9 @@ var cuts = []struct{ secret, never string }{
 	{cutKey, "MIIE"},
 }
 
-// What an HTTP tool does not give whole is cut where no secret is: a body over its limit, an error's text, a result
-// that is not where it should be, an answer that broke off.
-func TestG21_NoAnswerIsCutWithinASecret(t *testing.T) {
+// An HTTP tool cuts nothing inside a secret: not a body over its limit, an error text, a result at the wrong place, or
+// an answer that broke off.
+func TestG21_HTTPAnswerIsNotCutInsideASecret(t *testing.T) {
 	t.Parallel()
 	var status int
 	var body, lost string
@@ -102,8 +102,8 @@ func TestG21_NoAnswerIsCutWithinASecret(t *testing.T) {
 	}
 }
 
-// What Python prints beyond what is kept, and what an exception says beyond what is told, is cut where no secret is.
-func TestG21_NoOutputOfPythonIsCutWithinASecret(t *testing.T) {
+// Output and exceptions of Python are not cut inside a secret.
+func TestG21_PythonOutputIsNotCutInsideASecret(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20,
 		Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 1, Cache: kit.PythonCache}})
@@ -124,9 +124,8 @@ func TestG21_NoOutputOfPythonIsCutWithinASecret(t *testing.T) {
 	}
 }
 
-// What a command prints beyond what is kept is cut where no secret is, and so is what it had printed when it was
-// killed.
-func TestG21_NoOutputOfACommandIsCutWithinASecret(t *testing.T) {
+// Output of a command is not cut inside a secret, not even if the command is killed.
+func TestG21_CommandOutputIsNotCutInsideASecret(t *testing.T) {
 	t.Parallel()
 	cfg := kit.FastConfig(t)
 	cfg.OutputCap = 1 << 20
@@ -173,9 +172,9 @@ func readFile(h *reevetest.Host, args kit.Object) (s sliced) {
 	return s
 }
 
-// A secret in a file is taken out however the file is read: where a slice would end or begin within one, it ends or
-// begins elsewhere. Nothing else is lost, and nothing is given twice.
-func TestG21_NoSliceOfAFilePartsASecret(t *testing.T) {
+// A secret in a file is redacted however the file is read. A slice that would begin or end inside a secret begins or
+// ends elsewhere. No other text is lost or repeated.
+func TestG21_FileSliceDoesNotSplitASecret(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	h := kit.RunScriptedIn(t, dir, "- {text: hello}\n")
@@ -280,8 +279,8 @@ func TestG21_NoSliceOfAFilePartsASecret(t *testing.T) {
 	}
 }
 
-// A search shows lines by themselves. What of a line is in a secret that goes on in the next is not shown.
-func TestG21_NoLineOfASearchPartsASecret(t *testing.T) {
+// A search shows single lines. The part of a line that belongs to a secret over several lines is not shown.
+func TestG21_SearchLineDoesNotSplitASecret(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	h := kit.RunScriptedIn(t, dir, "- {text: hello}\n")
@@ -306,8 +305,8 @@ func TestG21_NoLineOfASearchPartsASecret(t *testing.T) {
 	}
 }
 
-// An output is kept without the secrets of its time. One that was stored since is not given away by slices either.
-func TestG21_NoSliceOfAnOutputPartsASecret(t *testing.T) {
+// An output is stored without the secrets of its time. Slices do not show a secret that was stored later.
+func TestG21_OutputSliceDoesNotSplitASecret(t *testing.T) {
 	t.Parallel()
 	secret := "a long pass phrase of many words that nobody had stored by then, and that no slice is to show"
 	text := strings.Repeat("!!, é! !!!\n", 2000) + secret + strings.Repeat("!!, é! !!!\n", 2000)

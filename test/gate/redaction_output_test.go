@@ -21,10 +21,9 @@ import (
 	"reeve/test/kit"
 )
 
-// What is kept for undo, or was sent in a conversation, is no output: neither a viewer nor an agent that may read no
-// files gets at it by its hash, unless the same bytes are an output too. Nor does restoring files bring out what was
-// sent.
-func TestG21_KeptBytesAreReadOnlyAsWhatTheyAre(t *testing.T) {
+// Bytes that are stored for undo or were sent in a conversation are not outputs: viewers and agents without file tools
+// cannot read them by hash, unless an output has the same bytes. Restoring files does not reveal what was sent.
+func TestG21_StoredBytesAreReadOnlyForTheirPurpose(t *testing.T) {
 	t.Parallel()
 	both := strings.Repeat("an output and a file\n", 1000)
 	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {tool: send_media}, text: Done.}
@@ -98,8 +97,8 @@ func TestG21_KeptBytesAreReadOnlyAsWhatTheyAre(t *testing.T) {
 	}
 }
 
-// A file may be called whatever it likes: names that only look like a key are shown, so that the file can be opened,
-// and lists come to their end. Those that hold a stored secret are not, and lists come to their end all the same.
+// File names that only look like a key are shown, so that the file can be opened. Names that contain a stored secret
+// are not. Lists are complete in both cases.
 func TestG21_NamesOfFilesAreShown(t *testing.T) {
 	t.Parallel()
 	const stored = "correct horse 99"
@@ -174,9 +173,8 @@ func TestG21_NamesOfFilesAreShown(t *testing.T) {
 	}
 }
 
-// What the server itself lives on is nobody's to read, from its first start on: the owner's token, and the key that
-// seals secrets.
-func TestG21_WhatTheServerLivesOnIsNotShown(t *testing.T) {
+// The owner token and the key that seals secrets are shown to nobody, from the first start on.
+func TestG21_ServerKeysAreNotShown(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	h.Agent("clerk", "file_write")
@@ -193,9 +191,9 @@ func TestG21_WhatTheServerLivesOnIsNotShown(t *testing.T) {
 	}
 }
 
-// TestG21_KeysOfTheConfigAreNotShown: a provider's key that the configuration holds is known like one in the
-// environment. A word that a server of one's own is content with is no secret.
-func TestG21_KeysOfTheConfigAreNotShown(t *testing.T) {
+// A provider key in the configuration is redacted like one in the environment. A short placeholder for a local server
+// is not a secret.
+func TestG21_ProviderKeysOfTheConfigAreNotShown(t *testing.T) {
 	t.Parallel()
 	cfg := kit.FastConfig(t)
 	cfg.Models.Servers = map[string]model.Endpoint{"mine": {URL: "http://127.0.0.1:1",
@@ -210,8 +208,8 @@ func TestG21_KeysOfTheConfigAreNotShown(t *testing.T) {
 	}
 }
 
-// The password of the database is what the server lives on: no tool shows it, wherever it has found it.
-func TestG21_ThePasswordOfTheDatabase(t *testing.T) {
+// No tool shows the password of the database.
+func TestG21_DatabasePasswordIsNotShown(t *testing.T) {
 	t.Parallel()
 	const password = "quiet-copper-meadow"
 	at, err := url.Parse(storetest.PostgresURL(t))
@@ -228,8 +226,8 @@ func TestG21_ThePasswordOfTheDatabase(t *testing.T) {
 	}
 }
 
-// Secrets are taken out of results and errors before they are cut, kept or sent; what people need is not.
-func TestG21_SecretsAreTakenOut(t *testing.T) {
+// Secrets are redacted in results and errors before these are cut, stored or sent. Ordinary text is not.
+func TestG21_SecretsAreRedacted(t *testing.T) {
 	t.Parallel()
 	const stored = `my "stored" s3cret/+`
 	shapes := []string{stored, madeKey("sk-"+"proj-", 60), madeKey("sk_"+"live_", 30), madeKey("AI"+"za", 35)}
@@ -313,7 +311,7 @@ func lookFor(t *testing.T, secret, where, text string) {
 	}
 }
 
-func TestG21_WhatPeopleNeedStays(t *testing.T) {
+func TestG21_OrdinaryTextIsNotRedacted(t *testing.T) {
 	t.Parallel()
 	var said string
 	h := reevetest.Start(t, kit.ToolReturning("say", func() (any, error) { return said, nil }))

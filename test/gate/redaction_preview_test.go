@@ -13,10 +13,9 @@ import (
 	"reeve/test/kit"
 )
 
-// A diff shows some lines of a file. Those that are part of a secret are not shown in a preview, whatever else the
-// file holds. That a secret changes is seen. A person who decides on the call or on a proposal is shown all but
-// stored secrets: what only looks like a secret may be what will be run.
-func TestG21_NoPreviewShowsAPartOfASecret(t *testing.T) {
+// A diff shows some lines of a file. A preview hides lines that are part of a secret, but shows that a secret changes.
+// An approver sees everything except stored secrets, because text that only looks like a secret may be executed.
+func TestG21_PreviewShowsNoPartOfASecret(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	h := kit.RunScriptedIn(t, dir, "- {text: hello}\n")
@@ -143,8 +142,8 @@ func TestG21_NoPreviewShowsAPartOfASecret(t *testing.T) {
 	}
 }
 
-// An undo brings back what was there to the byte, a secret too. Those who look at it are shown it without. A person who
-// decides on it is shown what only looks like a secret, but none that is stored.
+// An undo restores the exact bytes, secrets included. Viewers see it redacted. An approver sees text that only looks
+// like a secret, but no stored secret.
 func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {

@@ -34,8 +34,8 @@ var innocent = map[string]string{
 		"\n-----END PUBLIC KEY-----\n",
 }
 
-// TestG21_DataPassesAScriptAnHTTPToolAndAFileReadUnchanged has a script hand a page token on to the next call, and
-// reads the same data through an HTTP tool and from files. A stored secret passes none of them.
+// A script passes a page token to the next call, and an HTTP tool and a file read return the same data. A stored secret
+// passes none of them.
 func TestG21_DataPassesAScriptAnHTTPToolAndAFileReadUnchanged(t *testing.T) {
 	t.Parallel()
 	const stored = "plain stored phrase 7"
@@ -102,9 +102,8 @@ func TestG21_DataPassesAScriptAnHTTPToolAndAFileReadUnchanged(t *testing.T) {
 	}
 }
 
-// TestG21_NamedValuesAreMaskedInShellOutputOnly runs commands that print what was never stored: a value after
-// password= is masked in the output of a command, unless the agent's settings show it. Stored secrets and keys of
-// known formats are masked always.
+// A value after password= is masked in the output of a command, unless the settings of the agent show it. Stored
+// secrets and keys of known formats are always masked.
 func TestG21_NamedValuesAreMaskedInShellOutputOnly(t *testing.T) {
 	t.Parallel()
 	key := madeKey("sk_"+"live_", 30)
@@ -144,8 +143,8 @@ func TestG21_NamedValuesAreMaskedInShellOutputOnly(t *testing.T) {
 	}
 }
 
-// TestG21_TheMarkIsNotWrittenBack has an agent read a file with a secret and write it back as it was shown.
-func TestG21_TheMarkIsNotWrittenBack(t *testing.T) {
+// An agent reads a file with a secret and writes it back as it was shown.
+func TestG21_RedactionMarkIsNotWrittenBack(t *testing.T) {
 	t.Parallel()
 	const stored = "plain stored phrase 7"
 	var sent atomic.Int32
@@ -199,7 +198,7 @@ func TestG21_TheMarkIsNotWrittenBack(t *testing.T) {
 	}
 }
 
-// TestG21_ATokenLosesItsSignatureUnlessTheToolPassesIt reads a confirm link through two HTTP tools.
+// A confirmation link is read through two HTTP tools.
 func TestG21_ATokenLosesItsSignatureUnlessTheToolPassesIt(t *testing.T) {
 	t.Parallel()
 	encode := base64.RawURLEncoding.EncodeToString
@@ -223,7 +222,7 @@ func TestG21_ATokenLosesItsSignatureUnlessTheToolPassesIt(t *testing.T) {
 	}
 }
 
-// TestG21_AShortSecretIsRefused stores values that could not be redacted.
+// A value that is too short to be redacted cannot be stored as a secret.
 func TestG21_AShortSecretIsRefused(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, kit.FastConfig(t))
@@ -237,7 +236,7 @@ func TestG21_AShortSecretIsRefused(t *testing.T) {
 	h.Want(204, nil, "PUT", "/api/secrets/S", kit.Object{"value": "abcdef"})
 }
 
-// TestG21_TheLogMasksSecretsAndNamedValues logs through the server's own logger.
+// The logger of the server masks secrets and named values.
 func TestG21_TheLogMasksSecretsAndNamedValues(t *testing.T) {
 	t.Parallel()
 	var log kit.LogBuffer

@@ -14,8 +14,8 @@ import (
 	"reeve/test/kit"
 )
 
-// Infrastructure errors are tried again, a growing while apart; business errors are not, whatever they say.
-func TestG19_RetriesGoByType(t *testing.T) {
+// Infrastructure errors are retried with growing delays. Business errors are not, whatever their text.
+func TestG19_RetriesDependOnTheErrorCode(t *testing.T) {
 	t.Parallel()
 	type attempt struct{ n atomic.Int64 }
 	var tries attempt
@@ -74,7 +74,7 @@ func TestG19_RetriesGoByType(t *testing.T) {
 	}
 }
 
-// The delay between attempts doubles, up to its limit.
+// The delay between attempts doubles up to its limit.
 func TestG19_TheDelayGrows(t *testing.T) {
 	t.Parallel()
 	var at []int64
@@ -95,9 +95,9 @@ func TestG19_TheDelayGrows(t *testing.T) {
 	}
 }
 
-// Whatever a call's effect, its attempts are one thing: they cost what all of them cost, share the time that budgets
-// leave, and are as far apart as the tool asks for.
-func TestG19_AttemptsAreOneThing(t *testing.T) {
+// In every effect class, the attempts of a call share one cost, the time that budgets leave, and the delay that the
+// tool asks for.
+func TestG19_AttemptsShareCostTimeAndDelay(t *testing.T) {
 	t.Parallel()
 	const first, apart = 20 * time.Millisecond, 500 * time.Millisecond
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {

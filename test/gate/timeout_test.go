@@ -16,7 +16,7 @@ import (
 	"reeve/test/kit"
 )
 
-// A handler that takes too long is cut off, is told so, and the next call works.
+// A handler that takes too long is cancelled, and the next call works.
 func TestG18_ATimeoutEndsTheHandlerAndNothingElse(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed, reeve.Unsafe} {
@@ -63,8 +63,8 @@ func TestG18_ATimeoutEndsTheHandlerAndNothingElse(t *testing.T) {
 	}
 }
 
-// A tool that runs a program and its children under its context leaves none of them behind.
-func TestG18_TheProcessTreeIsGone(t *testing.T) {
+// A tool that runs a program under its context leaves no child process behind.
+func TestG18_TimeoutKillsTheProcessTree(t *testing.T) {
 	t.Parallel()
 	pids := make(chan int, 2)
 	x := kit.Tool("x", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {

@@ -17,9 +17,8 @@ import (
 	"reeve/test/kit"
 )
 
-// Whatever is undone, files and folders have the permissions again that they had, but for what makes a program run as
-// somebody else.
-func TestO03_UndoBringsPermissionsBack(t *testing.T) {
+// An undo restores the permissions of files and folders, except setuid and setgid.
+func TestO03_UndoRestoresPermissions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	h := kit.RunScriptedIn(t, dir, "- {text: hello}\n")
@@ -162,9 +161,9 @@ func (u *undoing) holds(want string) {
 	}
 }
 
-// TestO03_AnUndoThatWasProposed: what became of the proposal is told, and one that came to nothing can be asked for
+// An undo that is only proposed reports what became of the proposal. If it was not applied, the undo can be requested
 // again.
-func TestO03_AnUndoThatWasProposed(t *testing.T) {
+func TestO03_ProposedUndo(t *testing.T) {
 	t.Parallel()
 	u := newUndoing(t)
 	u.policy("propose")
@@ -216,8 +215,8 @@ func TestO03_AnUndoThatWasProposed(t *testing.T) {
 	u.holds("two")
 }
 
-// TestO03_AProposalIsNotUndone: whoever asks for it is told what became of it, and which operation can be undone.
-func TestO03_AProposalIsNotUndone(t *testing.T) {
+// Undoing a proposal is refused. The error says what became of it and which operation can be undone.
+func TestO03_ProposalCannotBeUndone(t *testing.T) {
 	t.Parallel()
 	u := newUndoing(t)
 	u.write("one")
@@ -252,8 +251,8 @@ func TestO03_AProposalIsNotUndone(t *testing.T) {
 	u.holds("one")
 }
 
-// TestO03_AnUndoWithAKey: the same key is told what has become of the undo, and asks for no other.
-func TestO03_AnUndoWithAKey(t *testing.T) {
+// A repeated key reports the state of the undo and requests no other.
+func TestO03_UndoWithAKey(t *testing.T) {
 	t.Parallel()
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
@@ -300,9 +299,8 @@ func TestO03_AnUndoWithAKey(t *testing.T) {
 	})
 }
 
-// TestO03_AnUndoThatWasTakenBack: then what was done stands again, and can be taken back again. Also where each of them
-// is proposed.
-func TestO03_AnUndoThatWasTakenBack(t *testing.T) {
+// After an undo is undone, the first change is in effect again and can be undone again, also with proposals.
+func TestO03_UndoneUndo(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{"allow", "propose"} {
 		t.Run(policy, func(t *testing.T) {
@@ -337,9 +335,8 @@ func TestO03_AnUndoThatWasTakenBack(t *testing.T) {
 	}
 }
 
-// TestL17_AnUndoIsForWhomItWasDone: ratings are a person's own, and whoever asks for an undo, theirs are what it is
-// about.
-func TestL17_AnUndoIsForWhomItWasDone(t *testing.T) {
+// Ratings belong to a user. An undo changes the ratings of the user of the operation, whoever requests it.
+func TestL17_UndoBelongsToItsUser(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	ann, bob := kit.NewTokenFor(h, "ann", "member"), kit.NewTokenFor(h, "bob", "member")
@@ -368,9 +365,8 @@ func TestL17_AnUndoIsForWhomItWasDone(t *testing.T) {
 	}
 }
 
-// An undo that a person denied, or that nobody approved, did nothing: it can be asked for again. One that was done is
-// done once.
-func TestO03_AnUndoThatWasDenied(t *testing.T) {
+// An undo that was denied or never approved did nothing and can be requested again. An executed undo happens once.
+func TestO03_DeniedUndoCanBeRequestedAgain(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	a := h.Agent("a", "file_write", "file_read", "file_delete")
@@ -403,8 +399,8 @@ func TestO03_AnUndoThatWasDenied(t *testing.T) {
 	}
 }
 
-// An undo that nobody approved in time is asked for anew at once, and who has asked for it with a key is told so.
-func TestO03_AnUndoThatNobodyApprovedInTime(t *testing.T) {
+// An undo whose approval expired can be requested again at once. A repeated key learns that it expired.
+func TestO03_ExpiredUndoCanBeRequestedAgain(t *testing.T) {
 	t.Parallel()
 	cfg := kit.FastConfig(t)
 	cfg.ApprovalTTL = host.Duration(time.Second) // the least there is
@@ -436,8 +432,7 @@ func TestO03_AnUndoThatNobodyApprovedInTime(t *testing.T) {
 	}
 }
 
-// An undo is about one operation: two people's undos with the same arguments are two items, each of which takes back
-// what was done for its person.
+// Undos of two people with equal arguments are two items, each for the operation of its person.
 func TestL17_UndosOfTwoPeopleAreTwo(t *testing.T) {
 	t.Parallel()
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {

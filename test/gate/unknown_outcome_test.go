@@ -18,9 +18,9 @@ import (
 	"reeve/test/kit"
 )
 
-// A 2xx says that it happened. Whatever is wrong with the rest of the answer, the operation is committed, is sent once,
-// and nobody is asked about it.
-func TestG12_WhatWasAnsweredHasHappened(t *testing.T) {
+// An answer with status 2xx means that the effect happened. Whatever is wrong with its body, the operation is
+// committed, sent once, and no person is asked.
+func TestG12_SuccessStatusIsCommitted(t *testing.T) {
 	t.Parallel()
 	answer := map[string]func(out http.ResponseWriter){
 		"elsewhere": func(out http.ResponseWriter) {
@@ -137,8 +137,8 @@ func (s *slowly) crash(t *testing.T, before, after int64) (*reevetest.Host, reev
 	return next, kit.ListOperations(next)[0]
 }
 
-// A look-up that does not find the effect counts only after the call's time limit has passed since it was sent: until
-// then the request may still be on its way. One that finds it counts at once.
+// A lookup that does not find the effect counts only after the time limit of the call, because the request may still
+// arrive. A lookup that finds it counts at once.
 func TestG28_NotFoundCountsOnlyAfterTheTimeLimit(t *testing.T) {
 	t.Parallel()
 	const long = 3_600_000
@@ -195,9 +195,9 @@ func TestG28_NotFoundCountsOnlyAfterTheTimeLimit(t *testing.T) {
 	})
 }
 
-// A request has left, and the store takes no writes: the caller is not told that nothing happened, and the running
-// server records the outcome once it can.
-func TestG12_AnOutcomeThatCannotBeRecordedIsOwed(t *testing.T) {
+// A request left and the store accepts no writes. The caller is not told that nothing happened, and the server records
+// the outcome when it can.
+func TestG12_OutcomeIsRecordedWhenTheDatabaseIsBack(t *testing.T) {
 	t.Parallel()
 	var file string
 	var lock *sql.Conn
@@ -256,8 +256,8 @@ func sender(id string, effect reeve.Effect, w *kit.Witness, client *http.Client)
 	return t
 }
 
-// Only a proven refusal is failed. Everything else after the request left is not.
-func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
+// Only a proven refusal is a failure. Every other end of a request that left is not.
+func TestG12_SentRequestIsNeverFailed(t *testing.T) {
 	t.Parallel()
 	w := kit.NewWitness(t)
 	// how the far side ends a request whose effect it has had; stragglers of an earlier one may still look
@@ -322,8 +322,8 @@ func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
 	}
 }
 
-// A request that never left is failed, as that is proven.
-func TestG12_WhatNeverLeftIsFailed(t *testing.T) {
+// A request that never left is failed, because that is proven.
+func TestG12_UnsentRequestIsFailed(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, kit.FastConfig(t))
 	kit.DefineHTTPTool(h, "nowhere", reeve.Unsafe, map[string]any{"method": "POST", "url": kit.ClosedPort + "/"}, nil)
@@ -333,8 +333,8 @@ func TestG12_WhatNeverLeftIsFailed(t *testing.T) {
 	}
 }
 
-// A verifiable request that was given up may still arrive: that it is not there yet does not make it failed.
-func TestG12_NotThereYetIsNotFailed(t *testing.T) {
+// A verifiable request that timed out may still arrive, so a lookup that does not find it does not make it failed.
+func TestG12_NotFoundYetIsNotFailed(t *testing.T) {
 	t.Parallel()
 	var applied atomic.Bool
 	var sent kit.Counter
@@ -360,7 +360,7 @@ func TestG12_NotThereYetIsNotFailed(t *testing.T) {
 	}
 }
 
-// A connection lost on the first of several attempts leaves doubt that a refusal of the next does not take away.
+// A connection that broke during the first attempt leaves doubt, which the refusal of the next does not remove.
 func TestG12_ARefusedRetryDoesNotProveTheFirstFailed(t *testing.T) {
 	t.Parallel()
 	w := kit.NewWitness(t)

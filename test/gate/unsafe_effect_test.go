@@ -22,8 +22,8 @@ func lateTools(sent *kit.Counter) []reeve.Tool {
 	return []reeve.Tool{kit.Tool("unsafe", reeve.Unsafe, late), kit.Tool("keyed", reeve.Keyed, late)}
 }
 
-// What the policy forbids by now is not run again, whoever says so.
-func TestG11_NotRunAgainAgainstThePolicy(t *testing.T) {
+// An operation that the policy forbids now is not run again, although a person asks for it.
+func TestG11_RepeatIsRefusedByThePolicy(t *testing.T) {
 	t.Parallel()
 	var sent kit.Counter
 	h := reevetest.StartWith(t, kit.FastConfig(t), lateTools(&sent)...)
@@ -44,9 +44,9 @@ func TestG11_NotRunAgainAgainstThePolicy(t *testing.T) {
 	}
 }
 
-// A person's answer is about the outcome that they saw: when somebody else has had it run again, it is not taken for
-// the next one. Tries go on counting, and there are as many of them for each time.
-func TestG11_AnAnswerIsAboutWhatWasSeen(t *testing.T) {
+// A person resolves the outcome that they saw. If another person had it run again, the resolution does not apply to the
+// next outcome. Attempts continue to count.
+func TestG11_ResolutionAppliesToTheSeenAttempt(t *testing.T) {
 	t.Parallel()
 	var sent kit.Counter
 	h := reevetest.StartWith(t, kit.FastConfig(t), lateTools(&sent)...)
@@ -92,9 +92,9 @@ func TestG11_AnAnswerIsAboutWhatWasSeen(t *testing.T) {
 	}
 }
 
-// Tries go on counting while a person is asked about a budget in between: an answer about the first outcome is none
-// about the second.
-func TestG11_TriesGoOnThroughAnApproval(t *testing.T) {
+// Attempts continue to count while a person decides about a budget in between. A resolution of the first outcome is not
+// one of the second.
+func TestG11_AttemptsCountAcrossAnApproval(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"unsafe", "keyed"} {
 		t.Run(name, func(t *testing.T) {
@@ -120,9 +120,8 @@ func TestG11_TriesGoOnThroughAnApproval(t *testing.T) {
 	}
 }
 
-// A key is of one person: with it another's call is refused, and is told nothing of what was done. A person is the same
-// with whichever of their tokens.
-func TestG11_AKeyIsOfOnePerson(t *testing.T) {
+// A call with another person's key is refused and reveals nothing. A person may use the key with any of their tokens.
+func TestG11_KeyBelongsToOnePerson(t *testing.T) {
 	t.Parallel()
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
@@ -175,7 +174,7 @@ func TestG11_AKeyIsOfOnePerson(t *testing.T) {
 	})
 }
 
-func TestG11_UnsafeBecomesUnknownAndAPersonSays(t *testing.T) {
+func TestG11_UnsafeBecomesUnknownAndAPersonResolves(t *testing.T) {
 	t.Parallel()
 	for _, choice := range []string{"happened", "retry", "skip"} {
 		t.Run(choice, func(t *testing.T) {
@@ -239,9 +238,9 @@ func TestG11_UnsafeBecomesUnknownAndAPersonSays(t *testing.T) {
 	}
 }
 
-// To run it again is to repeat what was asked for. A tool that has changed since would do something else, which nobody
-// let through.
-func TestG11_NotRunAgainByAToolThatHasChanged(t *testing.T) {
+// Running an operation again repeats what was approved. A tool that changed since would do something else, so it is
+// refused.
+func TestG11_ChangedToolIsNotRunAgain(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Unsafe, reeve.Keyed, reeve.Verifiable} {
 		for what, parameters := range map[string]string{"another url": "",

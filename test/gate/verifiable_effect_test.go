@@ -13,7 +13,7 @@ import (
 	"reeve/test/kit"
 )
 
-func TestG10_TheLookUpDecides(t *testing.T) {
+func TestG10_LookupDecides(t *testing.T) {
 	t.Parallel()
 	t.Run("applied", func(t *testing.T) {
 		w := kit.NewWitness(t)
@@ -63,8 +63,8 @@ func TestG10_TheLookUpDecides(t *testing.T) {
 	})
 }
 
-// Tries of an operation are what was done, in rounds: each sends it or looks it up.
-func TestG10_TriesAreCounted(t *testing.T) {
+// Attempts of an operation count in rounds. Each round sends the request or looks it up.
+func TestG10_AttemptsAreCounted(t *testing.T) {
 	t.Parallel()
 	late := func(sent *kit.Counter) reeve.Handler {
 		return func(context.Context, *reeve.Invocation) (any, error) {
@@ -100,8 +100,8 @@ func TestG10_TriesAreCounted(t *testing.T) {
 	}
 }
 
-// The delay between look-ups is 10 s at first and doubles.
-func TestG10_LookUpsBackOff(t *testing.T) {
+// The delay between lookups is 10 s at first and doubles.
+func TestG10_LookupsBackOff(t *testing.T) {
 	t.Parallel()
 	cannot := kit.Tool("cannot", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
 		return nil,
@@ -125,8 +125,8 @@ func TestG10_LookUpsBackOff(t *testing.T) {
 	}
 }
 
-// Errors and crashes of the look-up itself cannot tell either.
-func TestG10_ALookUpThatFailsCannotTell(t *testing.T) {
+// Errors and panics of a lookup count as cannot tell.
+func TestG10_FailedLookupCannotTell(t *testing.T) {
 	t.Parallel()
 	var looks atomic.Int64
 	list := []reeve.Tool{}

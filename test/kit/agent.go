@@ -8,12 +8,13 @@ import (
 	"reeve/reevetest"
 )
 
+// UpdateAgent patches an agent over REST.
 func UpdateAgent(h *reevetest.Host, a reeve.Agent, body map[string]any) {
 	h.T.Helper()
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID, body)
 }
 
-// RemoveAgentBy are the ways in which an agent ends.
+// RemoveAgentBy has the ways to end an agent: destroyed is a change of its lifecycle, removed deletes it.
 var RemoveAgentBy = map[string]func(h *reevetest.Host, a reeve.Agent){
 	"destroyed": func(h *reevetest.Host, a reeve.Agent) { UpdateAgent(h, a, Object{"lifecycle": "destroyed"}) },
 	"removed": func(h *reevetest.Host, a reeve.Agent) {
@@ -21,7 +22,8 @@ var RemoveAgentBy = map[string]func(h *reevetest.Host, a reeve.Agent){
 	},
 }
 
-// NewPersona makes an agent with instructions and tools. A tool may be followed by its settings.
+// NewPersona creates an agent whose instructions are "I am NAME.", with more fields of its request and with tools. A
+// tool id may be followed by an Object with the settings of that tool.
 func NewPersona(h *reevetest.Host, name string, also Object, tools ...any) reeve.Agent {
 	h.T.Helper()
 	body := Object{"name": name, "config": Object{"instructions": "I am " + name + "."}}
@@ -46,7 +48,7 @@ func NewPersona(h *reevetest.Host, name string, also Object, tools ...any) reeve
 	return a
 }
 
-// NewCategory makes a category and gives its id.
+// NewCategory creates a category of the journal and returns its id.
 func NewCategory(h *reevetest.Host, name string) string {
 	h.T.Helper()
 	var c reeve.Category
@@ -54,6 +56,7 @@ func NewCategory(h *reevetest.Host, name string) string {
 	return c.ID
 }
 
+// ListNotes returns the texts of the notes that a query selects.
 func ListNotes(h *reevetest.Host, query string, headers ...string) (out []string) {
 	h.T.Helper()
 	var l api.NoteList
@@ -64,7 +67,7 @@ func ListNotes(h *reevetest.Host, query string, headers ...string) (out []string
 	return out
 }
 
-// NewTokenFor gives the headers of another user's token, made by the owner.
+// NewTokenFor creates a token for another user and returns the request headers that use it.
 func NewTokenFor(h *reevetest.Host, user, role string) []string {
 	h.T.Helper()
 	var made struct {

@@ -12,7 +12,7 @@ import (
 	"reeve/reevetest"
 )
 
-// WaitForAutomationRun waits for the last run of an automation to end.
+// WaitForAutomationRun waits until the last run of an automation has ended, and returns it.
 func WaitForAutomationRun(h *reevetest.Host, name string) (last reeve.AutomationRun) {
 	h.T.Helper()
 	for deadline := time.Now().Add(reevetest.Wait); ; time.Sleep(10 * time.Millisecond) {
@@ -29,7 +29,14 @@ func WaitForAutomationRun(h *reevetest.Host, name string) (last reeve.Automation
 	}
 }
 
-// WaitForRun lets everything go on until the run has ended, or waits.
+// Automation is an automation under test and the host that it runs on.
+type Automation struct {
+	*reevetest.Host
+	T    *testing.T
+	Name string
+}
+
+// WaitForRun steps the host until the latest run of the automation is in a state.
 func (a *Automation) WaitForRun(want reeve.RunState) {
 	a.T.Helper()
 	Eventually(a.T, "the run to be "+string(want), func() bool {
@@ -41,21 +48,10 @@ func (a *Automation) WaitForRun(want reeve.RunState) {
 	})
 }
 
-func ListAutomationRuns(a *Automation) []reeve.AutomationRun {
-	var l api.AutomationRunList
-	a.Want(200, &l, "GET", a.Path("/runs"), nil)
-	return l.Runs
-}
-
-// Automation is an automation under test.
-type Automation struct {
-	*reevetest.Host
-	T    *testing.T
-	Name string
-}
-
+// Path returns the API path of the automation, followed by rest.
 func (a *Automation) Path(rest string) string { return "/api/automations/" + a.Name + rest }
 
+// SaveVersion saves a version of the script and returns its number. fix marks it as a repair.
 func (a *Automation) SaveVersion(source string, fix bool) string {
 	a.T.Helper()
 	var v reeve.ScriptVersion
@@ -63,7 +59,7 @@ func (a *Automation) SaveVersion(source string, fix bool) string {
 	return v.Version()
 }
 
-// StartRun asks for a run and serves it.
+// StartRun requests a run, serves it and returns it when it has stopped running.
 func (a *Automation) StartRun(body Call) reeve.AutomationRun {
 	a.T.Helper()
 	var asked reeve.AutomationRun
@@ -71,6 +67,7 @@ func (a *Automation) StartRun(body Call) reeve.AutomationRun {
 	return a.ServeRun(asked)
 }
 
+// ServeRun steps the host until a requested run has stopped running, and returns it.
 func (a *Automation) ServeRun(asked reeve.AutomationRun) (out reeve.AutomationRun) {
 	a.T.Helper()
 	var w reeve.Wake
@@ -91,9 +88,10 @@ func (a *Automation) ServeRun(asked reeve.AutomationRun) (out reeve.AutomationRu
 	return out
 }
 
+// RunOnce starts a run without settings and serves it.
 func (a *Automation) RunOnce() reeve.AutomationRun { a.T.Helper(); return a.StartRun(Call{}) }
 
-// MustComplete runs it, which must work.
+// MustComplete runs the automation once and fails the test unless the run completes.
 func (a *Automation) MustComplete() reeve.AutomationRun {
 	a.T.Helper()
 	r := a.RunOnce()
@@ -103,7 +101,8 @@ func (a *Automation) MustComplete() reeve.AutomationRun {
 	return r
 }
 
-// MustFail runs it, which must fail in a way that says something.
+// MustFail runs the automation once and fails the test unless the run fails with a class and a message that contains
+// all texts.
 func (a *Automation) MustFail(class reeve.FailureClass, says ...string) reeve.AutomationRun {
 	a.T.Helper()
 	r := a.RunOnce()
@@ -119,20 +118,24 @@ func (a *Automation) MustFail(class reeve.FailureClass, says ...string) reeve.Au
 	return r
 }
 
+// ListItems returns the items that a query selects.
 func (a *Automation) ListItems(query string) (l reeve.ItemList) {
 	a.T.Helper()
 	a.Want(200, &l, "GET", a.Path("/items?"+query), nil)
 	return l
 }
 
+// GetItem returns an item with its history.
 func (a *Automation) GetItem(id string) (v api.ItemHistory) {
 	a.T.Helper()
 	a.Want(200, &v, "GET", a.Path("/items/"+url.PathEscape(id)), nil)
 	return v
 }
 
+// ItemState returns the state of an item.
 func (a *Automation) ItemState(id string) reeve.ItemState { a.T.Helper(); return a.GetItem(id).State }
 
+// WantItems checks how many items the automation has.
 func (a *Automation) WantItems(n int) {
 	a.T.Helper()
 	if l := a.ListItems(""); l.Total != n {
@@ -140,12 +143,14 @@ func (a *Automation) WantItems(n int) {
 	}
 }
 
+// Get returns the automation as the API shows it.
 func (a *Automation) Get() (m reeve.Automation) {
 	a.T.Helper()
 	a.Want(200, &m, "GET", a.Path(""), nil)
 	return m
 }
 
+// ListScriptJobs returns the jobs of the planner and the maintainer for this automation.
 func (a *Automation) ListScriptJobs() []reeve.ScriptJob {
 	a.T.Helper()
 	var l api.ScriptJobList
@@ -153,6 +158,7 @@ func (a *Automation) ListScriptJobs() []reeve.ScriptJob {
 	return l.ScriptJobs
 }
 
+// ListNotifications returns all notifications of the workspace.
 func (a *Automation) ListNotifications() []reeve.Notification {
 	a.T.Helper()
 	var l api.NotificationList
@@ -160,7 +166,8 @@ func (a *Automation) ListNotifications() []reeve.Notification {
 	return l.Notifications
 }
 
-// ScheduleSoon makes a schedule that fires in a moment; on a busy machine that may be over before it is asked for.
+// ScheduleSoon creates a schedule that fires in a moment. On a busy machine that moment may have passed when the server
+// reads the request; then it tries a later one.
 func (a *Automation) ScheduleSoon(notify string) {
 	a.T.Helper()
 	for wait := 50 * time.Millisecond; ; wait *= 4 {
@@ -175,7 +182,7 @@ func (a *Automation) ScheduleSoon(notify string) {
 	}
 }
 
-// ListRetries are the wakes that make a failed run again.
+// ListRetries returns the wakes in a state that repeat a failed run.
 func (a *Automation) ListRetries(state reeve.WakeState) (out []reeve.Wake) {
 	a.T.Helper()
 	for _, w := range ListWakes(a.Host, a.Get().AgentID) {
@@ -186,7 +193,8 @@ func (a *Automation) ListRetries(state reeve.WakeState) (out []reeve.Wake) {
 	return out
 }
 
-// TalkToPlanner talks with the planner, which does what it is told, and gives what it answers.
+// TalkToPlanner starts a conversation with the planner and returns a function that sends a message and returns the
+// answer. The rehearsed planner makes the call that the message spells.
 func (a *Automation) TalkToPlanner() func(said string) string {
 	a.T.Helper()
 	a.Plan("hello")
@@ -201,7 +209,7 @@ func (a *Automation) TalkToPlanner() func(said string) string {
 	}
 }
 
-// SaveByPlanner has the planner write the next version, which is tried.
+// SaveByPlanner has the planner save the next version, and tests that version. tell is what TalkToPlanner returned.
 func (a *Automation) SaveByPlanner(tell func(string) string, version string) {
 	a.T.Helper()
 	if out := tell(`scripts_save {"automation": "letters", "source": "'` + version +
@@ -211,12 +219,13 @@ func (a *Automation) SaveByPlanner(tell func(string) string, version string) {
 	a.StartRun(Call{"type": "test", "version": version})
 }
 
+// Activate makes a version the active one.
 func (a *Automation) Activate(version string) {
 	a.T.Helper()
 	a.Want(200, nil, "POST", a.Path("/activate"), Call{"version": version})
 }
 
-// DescribeSchedules tells when the automation is to run, and what of it holds.
+// DescribeSchedules returns cadence, state, whether a next time is set, and user of every schedule, as text.
 func (a *Automation) DescribeSchedules() string {
 	a.T.Helper()
 	var l api.ScheduleList
@@ -228,6 +237,7 @@ func (a *Automation) DescribeSchedules() string {
 	return strings.Join(list, "; ")
 }
 
+// Plan asks the planner for a script, steps the host until it is done, and returns the job.
 func (a *Automation) Plan(request string) reeve.ScriptJob {
 	a.T.Helper()
 	var k reeve.ScriptJob
@@ -237,7 +247,7 @@ func (a *Automation) Plan(request string) reeve.ScriptJob {
 	return k
 }
 
-// WatchKeys makes an agent that watches keys, and tells how often each of them has woken it.
+// WatchKeys creates an agent that subscribes to keys. The returned function reports how often each key has woken it.
 func (a *Automation) WatchKeys(keys ...string) func() string {
 	a.T.Helper()
 	a.Want(201, nil, "POST", "/api/agents", Call{"name": "aware", "config": RehearsalConfig("seen")})
@@ -260,4 +270,11 @@ func (a *Automation) WatchKeys(keys ...string) func() string {
 		}
 		return JoinValues(counts...)
 	}
+}
+
+// ListAutomationRuns returns the runs of an automation, newest first.
+func ListAutomationRuns(a *Automation) []reeve.AutomationRun {
+	var l api.AutomationRunList
+	a.Want(200, &l, "GET", a.Path("/runs"), nil)
+	return l.Runs
 }

@@ -17,8 +17,8 @@ import (
 	"reeve/host"
 )
 
-// BubbleHost is a Reeve inside a bubble of testing/synctest: its API is called without a network, and time is whatever
-// the test says it is. It begins at midnight UTC on Saturday, 1 January 2000.
+// BubbleHost is a host inside a testing/synctest bubble. Its API is called without a network, and its clock is the
+// bubble's, which begins at midnight UTC on Saturday, 1 January 2000.
 type BubbleHost struct {
 	*host.Host
 	t      *testing.T
@@ -28,6 +28,7 @@ type BubbleHost struct {
 	ended  bool
 }
 
+// NewBubbleHost assembles a host in the current bubble. An empty Dir means a temporary one.
 func NewBubbleHost(t *testing.T, cfg host.Config, tools ...reeve.Tool) *BubbleHost {
 	t.Helper()
 	if cfg.Dir == "" {
@@ -59,6 +60,7 @@ func NewBubbleHost(t *testing.T, cfg host.Config, tools ...reeve.Tool) *BubbleHo
 	return b
 }
 
+// Stop closes the host. Later calls do nothing.
 func (b *BubbleHost) Stop() {
 	if !b.ended {
 		b.ended = true
@@ -68,12 +70,13 @@ func (b *BubbleHost) Stop() {
 	}
 }
 
-// Reopen closes it and opens it anew on the same directory.
+// Reopen stops the host and opens another one on the same directory.
 func (b *BubbleHost) Reopen(tools ...reeve.Tool) *BubbleHost {
 	b.Stop()
 	return NewBubbleHost(b.t, b.Config, tools...)
 }
 
+// Want makes a request as the owner, checks the status and, unless v is nil, decodes the body.
 func (b *BubbleHost) Want(status int, v any, method, path string, body any, headers ...string) {
 	b.t.Helper()
 	var r io.Reader
@@ -101,6 +104,7 @@ func (b *BubbleHost) Want(status int, v any, method, path string, body any, head
 	}
 }
 
+// NewAgent creates an agent that rehearses the output "done". more overrides fields of the request.
 func (b *BubbleHost) NewAgent(name string, more Object) (a reeve.Agent) {
 	b.t.Helper()
 	body := Object{"name": name, "config": RehearsalConfig("done")}
@@ -111,6 +115,7 @@ func (b *BubbleHost) NewAgent(name string, more Object) (a reeve.Agent) {
 	return a
 }
 
+// NewSchedule creates a schedule for an agent. more adds fields to the request.
 func (b *BubbleHost) NewSchedule(agent string, more Object) (s api.Schedule) {
 	b.t.Helper()
 	body := Object{"agent": agent, "name": "it", "goal": "do it"}
@@ -121,12 +126,14 @@ func (b *BubbleHost) NewSchedule(agent string, more Object) (s api.Schedule) {
 	return s
 }
 
+// GetSchedule returns a schedule.
 func (b *BubbleHost) GetSchedule(id string) (s api.Schedule) {
 	b.t.Helper()
 	b.Want(200, &s, "GET", "/api/schedules/"+id, nil)
 	return s
 }
 
+// ListRuns returns the runs that a query selects.
 func (b *BubbleHost) ListRuns(query string) []reeve.Run {
 	b.t.Helper()
 	var list api.RunList
@@ -134,6 +141,7 @@ func (b *BubbleHost) ListRuns(query string) []reeve.Run {
 	return list.Runs
 }
 
+// ListNotifications returns all notifications.
 func (b *BubbleHost) ListNotifications() []reeve.Notification {
 	b.t.Helper()
 	var list api.NotificationList
@@ -141,7 +149,7 @@ func (b *BubbleHost) ListNotifications() []reeve.Notification {
 	return list.Notifications
 }
 
-// StepAll does all there is to do now.
+// StepAll steps the host until nothing is due.
 func (b *BubbleHost) StepAll() {
 	b.t.Helper()
 	for {
@@ -155,7 +163,7 @@ func (b *BubbleHost) StepAll() {
 	}
 }
 
-// AdvanceBy lets time pass, and does what is due every so often.
+// AdvanceBy lets time pass and calls StepAll at intervals.
 func (b *BubbleHost) AdvanceBy(d, every time.Duration) {
 	b.t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); {
@@ -164,7 +172,8 @@ func (b *BubbleHost) AdvanceBy(d, every time.Duration) {
 	}
 }
 
-// AdvanceTo passes time until an instant, as pass does.
+// AdvanceTo lets time pass until an instant such as "2000-01-03 07:00" and calls StepAll at intervals, or only at the
+// end if the interval is 0.
 func (b *BubbleHost) AdvanceTo(at string, every time.Duration) {
 	b.t.Helper()
 	when, err := time.Parse("2006-01-02 15:04", at)
@@ -179,7 +188,7 @@ func (b *BubbleHost) AdvanceTo(at string, every time.Duration) {
 	b.AdvanceBy(time.Until(when), every)
 }
 
-// CallAs makes a call for a user, as a program does.
+// CallAs makes a call for a user through the Go API. An error becomes an error result.
 func (b *BubbleHost) CallAs(user, agent, tool string, args any) reeve.Result {
 	b.t.Helper()
 	res, err := b.Call(b.t.Context(), reeve.Call{Workspace: "default", Agent: agent, Tool: tool, Args: MustJSON(args),
@@ -191,6 +200,7 @@ func (b *BubbleHost) CallAs(user, agent, tool string, args any) reeve.Result {
 	return res
 }
 
+// AttachTools attaches tools to an agent.
 func (b *BubbleHost) AttachTools(agent string, tools ...string) {
 	b.t.Helper()
 	for _, id := range tools {
@@ -198,7 +208,8 @@ func (b *BubbleHost) AttachTools(agent string, tools ...string) {
 	}
 }
 
-// NewWatcher makes an agent that watches something, and gives how often that has woken it since it was last asked.
+// NewWatcher creates an agent that subscribes to a token. The returned function lets a second pass and reports how
+// often the agent has run since the last report.
 func (b *BubbleHost) NewWatcher(name, class, what string) (woken func() int) {
 	b.t.Helper()
 	a := b.NewAgent(name, nil)

@@ -10,9 +10,10 @@ import (
 	"reeve/reevetest"
 )
 
-// Call is a request for a call; what it lacks is left out.
+// Call is the body of a request for a call.
 type Call map[string]any
 
+// With returns a copy with one field set.
 func (c Call) With(key string, v any) Call {
 	out := Call{key: v}
 	for k, old := range c {
@@ -23,7 +24,7 @@ func (c Call) With(key string, v any) Call {
 	return out
 }
 
-// TryCall makes a call over REST and gives whatever came back.
+// TryCall makes a call over REST and returns the result, or the problem, with the status.
 func TryCall(h *reevetest.Host, agent string, c Call, headers ...string) (reeve.Result, api.Problem, int) {
 	h.T.Helper()
 	r := h.Do("POST", "/api/agents/"+agent+"/calls", c, headers...)
@@ -37,7 +38,7 @@ func TryCall(h *reevetest.Host, agent string, c Call, headers ...string) (reeve.
 	return res, p, r.Status
 }
 
-// MustBeWhole is a result that was not cut.
+// MustBeWhole fails the test if a result is an error or was cut, and returns it.
 func MustBeWhole(t testing.TB, res reeve.Result) reeve.Result {
 	t.Helper()
 	if res.IsError || res.Truncated {
@@ -46,10 +47,10 @@ func MustBeWhole(t testing.TB, res reeve.Result) reeve.Result {
 	return res
 }
 
-// OutputCaps are how much callers are shown: the default, and the least.
+// OutputCaps are output caps to test with: the default and the smallest.
 var OutputCaps = []int{0, 1024}
 
-// DecodeResult reads a result's content.
+// DecodeResult decodes the content of a result, which must not be an error.
 func DecodeResult[T any](t testing.TB, res reeve.Result) (v T) {
 	t.Helper()
 	if res.IsError {

@@ -12,7 +12,8 @@ import (
 	"reeve/reevetest"
 )
 
-// RunBossAndHelper is bossAndHelper on an engine, with what it is that the helper does.
+// RunBossAndHelper runs a host on an engine with two agents: boss delegates to helper, and helper calls act under a
+// policy.
 func RunBossAndHelper(t *testing.T, engine, policy string, act reeve.Tool) (h *reevetest.Host, boss reeve.Agent) {
 	h = reevetest.Run(t, DelegationConfig(t, engine), act)
 	boss = NewPersona(h, "boss", nil, "delegate", "act")
@@ -20,7 +21,7 @@ func RunBossAndHelper(t *testing.T, engine, policy string, act reeve.Tool) (h *r
 	return h, boss
 }
 
-// DelegationConfig is a config of a model whose boss has a helper act.
+// DelegationConfig returns a config for an engine whose model lets boss delegate to helper, and helper call act.
 func DelegationConfig(t *testing.T, engine string) host.Config {
 	cfg := FastConfig(t)
 	if engine == "postgres" {
@@ -34,7 +35,7 @@ func DelegationConfig(t *testing.T, engine string) host.Config {
 	return cfg
 }
 
-// ListChildren lists the runs that a run's calls began, oldest first.
+// ListChildren returns the runs that calls of a run began, oldest first.
 func ListChildren(h *reevetest.Host, parent string) (list []reeve.Run) {
 	h.T.Helper()
 	var page struct {
@@ -49,7 +50,7 @@ func ListChildren(h *reevetest.Host, parent string) (list []reeve.Run) {
 	return list
 }
 
-// ListResults gives what the calls of a tool came to in a turn.
+// ListResults returns the results of the calls of a tool in a turn, and their texts.
 func ListResults(h *reevetest.Host, turn, tool string) (list []reeve.ResultInfo, said []string) {
 	h.T.Helper()
 	calls := map[string]bool{}

@@ -22,7 +22,7 @@ import (
 	"reeve/reevetest"
 )
 
-// ExecPostgres has PostgreSQL do something beside the server, and gives the connection.
+// ExecPostgres executes queries on a connection of its own, beside the server, and returns the connection.
 func ExecPostgres(t *testing.T, database string, queries ...string) *pgx.Conn {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), database)
@@ -38,7 +38,7 @@ func ExecPostgres(t *testing.T, database string, queries ...string) *pgx.Conn {
 	return c
 }
 
-// GetHealth is what the doctor says of one of its parts.
+// GetHealth returns the check of the doctor with a name.
 func GetHealth(h *reevetest.Host, name string) reeve.PartHealth {
 	h.T.Helper()
 	var up api.DoctorReport
@@ -52,15 +52,15 @@ func GetHealth(h *reevetest.Host, name string) reeve.PartHealth {
 	return reeve.PartHealth{}
 }
 
-// FastConfig is a config whose waits are short.
+// FastConfig returns a config with a temporary directory and short retry delays.
 func FastConfig(t testing.TB) host.Config {
 	return host.Config{Dir: t.TempDir(), RetryFirst: host.Duration(time.Millisecond),
 		RetryMax: host.Duration(2 * time.Millisecond), RetryTries: 5,
 		HTTPAllow: []string{"127.0.0.1"}}
 }
 
-// RestartAfterCrash starts a Reeve on the database as it is now: what the old one had in its hands, it has dropped. The
-// old one lives on in a world of its own.
+// RestartAfterCrash starts a host on a copy of the database as it is now, as after a crash of the old host. The old
+// host continues on its own database.
 func RestartAfterCrash(h *reevetest.Host, tools ...reeve.Tool) *reevetest.Host {
 	h.T.Helper()
 	cfg := h.Config
@@ -83,8 +83,7 @@ func RestartAfterCrash(h *reevetest.Host, tools ...reeve.Tool) *reevetest.Host {
 	return reevetest.StartWith(h.T, cfg, tools...)
 }
 
-// clearBackupMark has a copy of a database taken for the database itself, as a crash leaves it: a server on a backup
-// starts held.
+// clearBackupMark makes a copy of a database count as the original. A server on a backup would start held.
 func clearBackupMark(t testing.TB, file string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", file)
@@ -97,7 +96,7 @@ func clearBackupMark(t testing.TB, file string) {
 	}
 }
 
-// LogBuffer is a log that can be read while others write.
+// LogBuffer is a log that can be read while it is written.
 type LogBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -115,7 +114,7 @@ func (j *LogBuffer) String() string {
 	return j.text.String()
 }
 
-// OnBothDatabases runs a test on both databases, with short waits.
+// OnBothDatabases runs a test on SQLite and on PostgreSQL with a FastConfig.
 func OnBothDatabases(t *testing.T, f func(t *testing.T, cfg host.Config)) {
 	t.Run("sqlite", func(t *testing.T) { f(t, FastConfig(t)) })
 	t.Run("postgres", func(t *testing.T) {
@@ -125,7 +124,7 @@ func OnBothDatabases(t *testing.T, f func(t *testing.T, cfg host.Config)) {
 	})
 }
 
-// StartOnBothDatabases runs a test on both databases.
+// StartOnBothDatabases runs a test on SQLite and on PostgreSQL. start starts a host on that database.
 func StartOnBothDatabases(t *testing.T, f func(t *testing.T, start func(tools ...reeve.Tool) *reevetest.Host)) {
 	for _, name := range []string{"sqlite", "postgres"} {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +139,7 @@ func StartOnBothDatabases(t *testing.T, f func(t *testing.T, start func(tools ..
 	}
 }
 
-// StartTwoServers starts two servers on one PostgreSQL database.
+// StartTwoServers starts two hosts on one PostgreSQL database.
 func StartTwoServers(t *testing.T, tools ...reeve.Tool) [2]*reevetest.Host {
 	t.Helper()
 	var out [2]*reevetest.Host
@@ -153,7 +152,7 @@ func StartTwoServers(t *testing.T, tools ...reeve.Tool) [2]*reevetest.Host {
 	return out
 }
 
-// StepInBackground is a Reeve whose loops run, in real time.
+// StepInBackground steps a host every few milliseconds until the test ends.
 func StepInBackground(t testing.TB, h *reevetest.Host) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

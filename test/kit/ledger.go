@@ -10,11 +10,13 @@ import (
 	"reeve/reevetest"
 )
 
+// SetBudget sets the budget of a subject, such as "workspace".
 func SetBudget(h *reevetest.Host, subject string, body map[string]any) {
 	h.T.Helper()
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/"+subject, body)
 }
 
+// GetBudget returns the budget of a subject.
 func GetBudget(h *reevetest.Host, subject string) reeve.Budget {
 	h.T.Helper()
 	var list api.BudgetList
@@ -28,7 +30,7 @@ func GetBudget(h *reevetest.Host, subject string) reeve.Budget {
 	return reeve.Budget{}
 }
 
-// ListThread reads all messages of an agent's thread.
+// ListThread returns all messages of an agent's thread that a query selects.
 func ListThread(h *reevetest.Host, agent, query string) []reeve.Message {
 	h.T.Helper()
 	var out []reeve.Message
@@ -42,8 +44,8 @@ func ListThread(h *reevetest.Host, agent, query string) []reeve.Message {
 	}
 }
 
-// PairCalls checks that every action of a thread has exactly one result, linked, and that the thread is one chain; it
-// gives them by call id.
+// PairCalls checks that messages form one chain and that every action has exactly one result. It returns action and
+// result by the id of the action.
 func PairCalls(h *reevetest.Host, list []reeve.Message) map[string][2]reeve.Message {
 	h.T.Helper()
 	out := map[string][2]reeve.Message{}
@@ -75,6 +77,7 @@ func PairCalls(h *reevetest.Host, list []reeve.Message) map[string][2]reeve.Mess
 	return out
 }
 
+// ActionInfo decodes the metadata of an action.
 func ActionInfo(t testing.TB, m reeve.Message) (info reeve.ActionInfo) {
 	t.Helper()
 	if err := json.Unmarshal(m.Metadata, &info); err != nil {
@@ -83,6 +86,7 @@ func ActionInfo(t testing.TB, m reeve.Message) (info reeve.ActionInfo) {
 	return info
 }
 
+// ResultInfo decodes the metadata of a tool result.
 func ResultInfo(t testing.TB, m reeve.Message) (info reeve.ResultInfo) {
 	t.Helper()
 	if err := json.Unmarshal(m.Metadata, &info); err != nil {
@@ -91,12 +95,14 @@ func ResultInfo(t testing.TB, m reeve.Message) (info reeve.ResultInfo) {
 	return info
 }
 
+// GetOperation returns an operation.
 func GetOperation(h *reevetest.Host, id string) (op reeve.Operation) {
 	h.T.Helper()
 	h.Want(http.StatusOK, &op, "GET", "/api/operations/"+id, nil)
 	return op
 }
 
+// ListOperations returns all operations of the workspace.
 func ListOperations(h *reevetest.Host) []reeve.Operation {
 	h.T.Helper()
 	var list api.OperationList
@@ -104,12 +110,14 @@ func ListOperations(h *reevetest.Host) []reeve.Operation {
 	return list.Operations
 }
 
+// GetInbox returns what waits for a person.
 func GetInbox(h *reevetest.Host) (in api.Inbox) {
 	h.T.Helper()
 	h.Want(http.StatusOK, &in, "GET", "/api/inbox", nil)
 	return in
 }
 
+// Decide decides an approval: "approve" or "deny".
 func Decide(h *reevetest.Host, approval, decision string) reeve.Approval {
 	h.T.Helper()
 	var a reeve.Approval
@@ -117,12 +125,14 @@ func Decide(h *reevetest.Host, approval, decision string) reeve.Approval {
 	return a
 }
 
+// GetProposal returns a proposal.
 func GetProposal(h *reevetest.Host, id string) (p reeve.Proposal) {
 	h.T.Helper()
 	h.Want(http.StatusOK, &p, "GET", "/api/proposals/"+id, nil)
 	return p
 }
 
+// ListProposals returns the proposals that a query selects.
 func ListProposals(h *reevetest.Host, query string) []reeve.Proposal {
 	h.T.Helper()
 	var list api.ProposalList
@@ -130,7 +140,8 @@ func ListProposals(h *reevetest.Host, query string) []reeve.Proposal {
 	return list.Proposals
 }
 
-// DecideProposal gives a person's word on a proposal, and what came of it.
+// DecideProposal accepts or rejects a proposal and returns it, or the problem, with the status. word is the last part
+// of the route.
 func DecideProposal(h *reevetest.Host, id, word, comment string) (p reeve.Proposal, problem api.Problem, status int) {
 	h.T.Helper()
 	r := h.Do("POST", "/api/proposals/"+id+"/"+word, Object{"comment": comment})
@@ -142,7 +153,8 @@ func DecideProposal(h *reevetest.Host, id, word, comment string) (p reeve.Propos
 	return p, problem, r.Status
 }
 
-// PairRunCalls is pairs for a run's thread, which begins with its plan.
+// PairRunCalls returns action and result by the id of the action for the thread of a run, which also has other
+// messages.
 func PairRunCalls(h *reevetest.Host, agent, run string) map[string][2]reeve.Message {
 	h.T.Helper()
 	out := map[string][2]reeve.Message{}

@@ -17,7 +17,14 @@ import (
 	"reeve/reevetest"
 )
 
-// LastMedia gives the media of what a model was last asked.
+// RecordingModel is a model that records its requests.
+type RecordingModel struct {
+	model.Model
+	mu       sync.Mutex
+	Requests []model.Request
+}
+
+// LastMedia returns the media of the last request.
 func (l *RecordingModel) LastMedia() (list []model.Part) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -31,30 +38,7 @@ func (l *RecordingModel) LastMedia() (list []model.Part) {
 	return list
 }
 
-// RunOnBothDatabases runs a test on both databases, with an agent bot that has some tools and whose model follows a
-// script.
-func RunOnBothDatabases(t *testing.T, answers string, tools []reeve.Tool, f func(t *testing.T, h *reevetest.Host,
-	heard *RecordingModel)) {
-	for _, name := range []string{"sqlite", "postgres"} {
-		t.Run(name, func(t *testing.T) {
-			heard := &RecordingModel{Model: ScriptedModel(t, "answers:\n"+answers)}
-			cfg := FastConfig(t)
-			cfg.Model = heard
-			if name == "postgres" {
-				cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
-			}
-			h := reevetest.Run(t, cfg, tools...)
-			var ids []string
-			for _, tool := range tools {
-				ids = append(ids, tool.ID)
-			}
-			h.Agent("bot", ids...)
-			f(t, h, heard)
-		})
-	}
-}
-
-// MediaShownTo gives what files the agent with these instructions was last shown, by name, with their bytes.
+// MediaShownTo returns name, type and content of the media in the last request whose system prompt contains a text.
 func (l *RecordingModel) MediaShownTo(system string) (list []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,24 +58,7 @@ func (l *RecordingModel) MediaShownTo(system string) (list []string) {
 	return nil
 }
 
-// RunWithRecordingModel is a host whose model follows a script, and is overheard.
-func RunWithRecordingModel(t *testing.T, script string) (*reevetest.Host, *RecordingModel) {
-	t.Helper()
-	parsed, err := model.ParseScript([]byte("answers:\n" + script))
-	if err != nil {
-		t.Fatal(err)
-	}
-	heard := &RecordingModel{Model: model.Rehearsal(parsed)}
-	return reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard}), heard
-}
-
-// RecordingModel is a model that notes what it is asked.
-type RecordingModel struct {
-	model.Model
-	mu       sync.Mutex
-	Requests []model.Request
-}
-
+// Answer records the request and passes it on.
 func (l *RecordingModel) Answer(ctx context.Context, r model.Request, watch func(model.Delta)) (model.Answer, error) {
 	l.mu.Lock()
 	l.Requests = append(l.Requests, r)
@@ -99,7 +66,7 @@ func (l *RecordingModel) Answer(ctx context.Context, r model.Request, watch func
 	return l.Model.Answer(ctx, r, watch)
 }
 
-// LastPrompt gives what the agent with these instructions was told when it was last asked.
+// LastPrompt returns the messages of the last request whose system prompt contains a text, as one line.
 func (l *RecordingModel) LastPrompt(system string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,7 +94,42 @@ func (l *RecordingModel) LastPrompt(system string) string {
 	return ""
 }
 
-// RunMediaAgent runs a Reeve whose agent bot sends what it is told to, and has a picture.
+// RunOnBothDatabases runs a test on SQLite and on PostgreSQL, with an agent bot that has all tools and whose model
+// follows a script and records its requests.
+func RunOnBothDatabases(t *testing.T, answers string, tools []reeve.Tool, f func(t *testing.T, h *reevetest.Host,
+	heard *RecordingModel)) {
+	for _, name := range []string{"sqlite", "postgres"} {
+		t.Run(name, func(t *testing.T) {
+			heard := &RecordingModel{Model: ScriptedModel(t, "answers:\n"+answers)}
+			cfg := FastConfig(t)
+			cfg.Model = heard
+			if name == "postgres" {
+				cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
+			}
+			h := reevetest.Run(t, cfg, tools...)
+			var ids []string
+			for _, tool := range tools {
+				ids = append(ids, tool.ID)
+			}
+			h.Agent("bot", ids...)
+			f(t, h, heard)
+		})
+	}
+}
+
+// RunWithRecordingModel runs a host whose model follows a script and records its requests.
+func RunWithRecordingModel(t *testing.T, script string) (*reevetest.Host, *RecordingModel) {
+	t.Helper()
+	parsed, err := model.ParseScript([]byte("answers:\n" + script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard := &RecordingModel{Model: model.Rehearsal(parsed)}
+	return reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard}), heard
+}
+
+// RunMediaAgent runs a host with an agent bot that sends media when a message asks for the picture, and with a picture
+// in the shared folder. more adds answers to its script.
 func RunMediaAgent(t *testing.T, more ...string) *reevetest.Host {
 	t.Helper()
 	dir := t.TempDir()
@@ -147,7 +149,7 @@ func RunMediaAgent(t *testing.T, more ...string) *reevetest.Host {
 	return h
 }
 
-// ScriptedModel is a rehearsal model that follows a script.
+// ScriptedModel returns a rehearsal model that follows a script.
 func ScriptedModel(t testing.TB, text string) model.Model {
 	t.Helper()
 	s, err := model.ParseScript([]byte(text))
@@ -157,7 +159,7 @@ func ScriptedModel(t testing.TB, text string) model.Model {
 	return model.Rehearsal(s)
 }
 
-// RunScripted runs a Reeve whose model follows a script, with an agent bot that has these tools.
+// RunScripted runs a host whose model follows a script, with an agent bot that has all tools.
 func RunScripted(t *testing.T, script string, tools ...reeve.Tool) *reevetest.Host {
 	t.Helper()
 	h := RunScriptedIn(t, t.TempDir(), script, tools...)
@@ -169,6 +171,7 @@ func RunScripted(t *testing.T, script string, tools ...reeve.Tool) *reevetest.Ho
 	return h
 }
 
+// RunScriptedIn runs a host in a directory whose model follows a script.
 func RunScriptedIn(t *testing.T, dir, script string, tools ...reeve.Tool) *reevetest.Host {
 	t.Helper()
 	cfg := host.Config{Dir: dir}
@@ -176,7 +179,7 @@ func RunScriptedIn(t *testing.T, dir, script string, tools ...reeve.Tool) *reeve
 	return reevetest.Run(t, cfg, tools...)
 }
 
-// WriteScript writes the answers of a model down.
+// WriteScript writes the answers of a model to a script file and returns its path.
 func WriteScript(t *testing.T, script string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "script.yaml")

@@ -16,8 +16,8 @@ import (
 	"reeve/reevetest"
 )
 
-// RunWithProvider runs a Reeve whose agent bot asks a server that speaks as OpenAI does; answer gives the body of its
-// answers.
+// RunWithProvider runs a host with an agent bot whose model is a server with OpenAI's API. answer writes the body of
+// each answer.
 func RunWithProvider(t *testing.T, cfg host.Config, answer func(w io.Writer)) *reevetest.Host {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -31,13 +31,13 @@ func RunWithProvider(t *testing.T, cfg host.Config, answer func(w io.Writer)) *r
 	return h
 }
 
-// WriteChunk writes an event of such an answer.
+// WriteChunk writes one event of a streamed answer.
 func WriteChunk(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, "data: "+format+"\n\n", args...)
 }
 
-// RunWithPricedProvider runs a Reeve whose models are a server that speaks as OpenAI does. Each answer counts 100
-// tokens in and 50 out, which cost 2000 millionths. answer is given the body of a request.
+// RunWithPricedProvider runs a host whose model is a server with OpenAI's API and known prices: 100 tokens in and 50
+// out cost 2000 micros. answer gets the body of the request and writes the body of the answer.
 func RunWithPricedProvider(t *testing.T, cfg host.Config, answer func(w io.Writer, body string),
 	tools ...reeve.Tool) *reevetest.Host {
 	t.Helper()
@@ -62,13 +62,13 @@ func RunWithPricedProvider(t *testing.T, cfg host.Config, answer func(w io.Write
 	return reevetest.Run(t, cfg, tools...)
 }
 
-// WriteToolCall is the part of such an answer that calls a tool.
+// WriteToolCall writes the event of a streamed answer that calls a tool.
 func WriteToolCall(w io.Writer, name, args string) {
 	WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function",`+
 		`"function":{"name":%q,"arguments":%q}}]}}]}`, name, args)
 }
 
-// WriteLastChunk is the end of such an answer.
+// WriteLastChunk writes the last event of a streamed answer: a text, and 100 tokens in and 50 out.
 func WriteLastChunk(w io.Writer, text string) {
 	WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":%q},"finish_reason":"stop"}],`+
 		`"usage":{"prompt_tokens":100,"completion_tokens":50}}`, text)

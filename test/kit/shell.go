@@ -9,8 +9,14 @@ import (
 	"reeve/reevetest"
 )
 
-// CallFileTool calls a file tool in a conversation and gives what it came to: its result as text, or the code of why
-// not.
+// ShellAgent is an agent named dev that runs commands on a project without approval.
+type ShellAgent struct {
+	Host  *reevetest.Host
+	Agent reeve.Agent
+}
+
+// CallFileTool calls a file tool in a conversation and returns the content of its result, or the code and detail of the
+// problem.
 func (w ShellAgent) CallFileTool(conversation, tool string, args Call) (content string, r reeve.Result) {
 	w.Host.T.Helper()
 	r, p, status := TryCall(w.Host, "dev", Call{"tool": tool, "session": conversation, "args": args})
@@ -20,24 +26,7 @@ func (w ShellAgent) CallFileTool(conversation, tool string, args Call) (content 
 	return r.Content, r
 }
 
-// ShellAgent is an engineer who runs commands on a project, without asking, in a conversation.
-type ShellAgent struct {
-	Host  *reevetest.Host
-	Agent reeve.Agent
-}
-
-// CommandResult is what a command came to.
-type CommandResult struct {
-	ExitCode int    `json:"exit_code"`
-	Stdout   string `json:"stdout"`
-	Stderr   string `json:"stderr"`
-	TimedOut bool   `json:"timed_out"`
-	Branch   string `json:"branch"`
-	Commit   string `json:"commit"`
-	Note     string `json:"note"`
-}
-
-// Configure gives the agent its settings for commands.
+// Configure allows the agent to run commands with settings. Default: those of the project site.
 func (w ShellAgent) Configure(settings map[string]any) {
 	w.Host.T.Helper()
 	if settings == nil {
@@ -50,10 +39,10 @@ func (w ShellAgent) Configure(settings map[string]any) {
 	w.Host.Want(201, nil, "POST", at+"/tools", map[string]any{"tool_id": "shell_exec", "config": settings})
 }
 
-// StartConversation begins a conversation and gives its id.
+// StartConversation begins a conversation with the agent and returns its id.
 func (w ShellAgent) StartConversation() string { return w.Host.Talk("dev").ID }
 
-// Run runs a command that must come to an end.
+// Run runs a command in a conversation and fails the test if it is refused. more has further arguments in pairs.
 func (w ShellAgent) Run(conversation, command string, more ...any) (out CommandResult) {
 	w.Host.T.Helper()
 	res, p, status := w.TryRun(conversation, command, more...)
@@ -66,6 +55,7 @@ func (w ShellAgent) Run(conversation, command string, more ...any) (out CommandR
 	return out
 }
 
+// TryRun runs a command in a conversation and returns the result, or the problem, with the status.
 func (w ShellAgent) TryRun(conversation, command string, more ...any) (reeve.Result, api.Problem, int) {
 	w.Host.T.Helper()
 	args := map[string]any{"command": command}
@@ -75,12 +65,14 @@ func (w ShellAgent) TryRun(conversation, command string, more ...any) (reeve.Res
 	return TryCall(w.Host, "dev", Call{"tool": "shell_exec", "session": conversation, "args": args})
 }
 
+// GetBranch returns a branch.
 func (w ShellAgent) GetBranch(id string) (b reeve.Branch) {
 	w.Host.T.Helper()
 	w.Host.Want(200, &b, "GET", "/api/branches/"+id, nil)
 	return b
 }
 
+// Merge merges a branch and returns the result, or the problem, with the status.
 func (w ShellAgent) Merge(id string) (m reeve.MergeResult, p api.Problem, status int) {
 	w.Host.T.Helper()
 	r := w.Host.Do("POST", "/api/branches/"+id+"/merge", map[string]any{})
@@ -92,7 +84,19 @@ func (w ShellAgent) Merge(id string) (m reeve.MergeResult, p api.Problem, status
 	return m, p, r.Status
 }
 
-// ShellUnavailable gives why commands cannot be run on this machine, having checked that everybody is told so.
+// CommandResult is the result of shell_exec.
+type CommandResult struct {
+	ExitCode int    `json:"exit_code"`
+	Stdout   string `json:"stdout"`
+	Stderr   string `json:"stderr"`
+	TimedOut bool   `json:"timed_out"`
+	Branch   string `json:"branch"`
+	Commit   string `json:"commit"`
+	Note     string `json:"note"`
+}
+
+// ShellUnavailable returns why commands cannot run on this machine, or "". It checks that the doctor, the tool and
+// calls agree.
 func ShellUnavailable(h *reevetest.Host) string {
 	h.T.Helper()
 	var tool reeve.Tool

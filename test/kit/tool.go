@@ -11,6 +11,8 @@ import (
 	"reeve/reevetest"
 )
 
+// VerifySpec returns the part of an HTTP tool's spec that looks an operation up at the witness. more adds settings of
+// the lookup.
 func VerifySpec(w *Witness, more map[string]any) map[string]any {
 	v := map[string]any{"url": w.URL + "/sent/{operation_id}"}
 	for k, x := range more {
@@ -19,7 +21,7 @@ func VerifySpec(w *Witness, more map[string]any) map[string]any {
 	return map[string]any{"verify": v}
 }
 
-// AsyncTool is an asynchronous tool that somebody else brings to its end.
+// AsyncTool returns an asynchronous tool whose calls end when a test reports their outcome.
 func AsyncTool(id string, effect reeve.Effect, h reeve.Handler) reeve.Tool {
 	t := Tool(id, effect, h)
 	t.Async, t.TimeoutMS = true, 60_000
@@ -31,14 +33,15 @@ func AsyncTool(id string, effect reeve.Effect, h reeve.Handler) reeve.Tool {
 	return t
 }
 
+// AnswerLater is the handler of an asynchronous tool that only accepts the call.
 func AnswerLater(context.Context, *reeve.Invocation) (any, error) {
 	return nil, reeve.Errorf(reeve.InProgress, "it will come")
 }
 
-// AnyObject is a schema that takes every object.
+// AnyObject is a schema that accepts every object.
 const AnyObject = `{"type":"object"}`
 
-// Tool is a declaration with a handler, allowed without approval unless it says otherwise.
+// Tool returns a tool with a handler that needs no approval.
 func Tool(id string, effect reeve.Effect, h reeve.Handler) reeve.Tool {
 	t := reeve.Tool{ID: id, Description: "A tool of a test.", Effect: effect, Tier: reeve.SideEffecting,
 		Parameters: json.RawMessage(AnyObject), Handler: h}
@@ -48,16 +51,18 @@ func Tool(id string, effect reeve.Effect, h reeve.Handler) reeve.Tool {
 	return t
 }
 
-// Counter is a handler that counts.
+// Counter is a handler that counts its calls.
 type Counter struct{ N atomic.Int64 }
 
+// Handle counts a call and returns its number as text.
 func (c *Counter) Handle(context.Context, *reeve.Invocation) (any, error) {
 	return fmt.Sprintf("call %d", c.N.Add(1)), nil
 }
 
+// Count returns the number of calls.
 func (c *Counter) Count() int { return int(c.N.Load()) }
 
-// DefineHTTPTool makes a tool of kind http that posts to an address, and returns its id.
+// DefineHTTPTool creates a tool of kind http over REST. more overrides fields of the request.
 func DefineHTTPTool(h *reevetest.Host, id string, effect reeve.Effect, spec map[string]any, more map[string]any) {
 	h.T.Helper()
 	body := map[string]any{"id": id, "kind": "http", "description": "Posts.", "effect": effect,
@@ -69,22 +74,24 @@ func DefineHTTPTool(h *reevetest.Host, id string, effect reeve.Effect, spec map[
 	h.Want(http.StatusCreated, nil, "POST", "/api/tools", body)
 }
 
-// ClosedPort is an address where nobody listens, and nobody will: a port that was free a moment ago may be somebody's
-// in the next.
+// ClosedPort is an address at which no server listens. A port that was free a moment ago could be in use again.
 const ClosedPort = "http://127.0.0.1:1"
 
-// ToolReturning is a tool whose output, or error, is what its test says.
+// ToolReturning returns a read whose output or error comes from a function.
 func ToolReturning(id string, out func() (any, error)) reeve.Tool {
 	return Tool(id, reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return out() })
 }
 
-// BlockingTool is a read that waits until it is let go, so that a test can act while a run is under way.
+// BlockingTool is a read named hold that waits until Release is closed, so that a test can act while a run is in
+// progress. It sends to Reached when it begins.
 type BlockingTool struct{ Reached, Release chan struct{} }
 
+// NewBlockingTool returns a BlockingTool that has not been released.
 func NewBlockingTool() *BlockingTool {
 	return &BlockingTool{Reached: make(chan struct{}, 10), Release: make(chan struct{})}
 }
 
+// Tool returns the tool.
 func (g *BlockingTool) Tool() reeve.Tool {
 	x := Tool("hold", reeve.Read, func(ctx context.Context, _ *reeve.Invocation) (any, error) {
 		g.Reached <- struct{}{}

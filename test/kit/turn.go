@@ -11,7 +11,7 @@ import (
 	"reeve/reevetest"
 )
 
-// ListFrames reads the kept frames of a conversation.
+// ListFrames returns the stored frames of a conversation.
 func ListFrames(h *reevetest.Host, conversation string) []reeve.Frame {
 	h.T.Helper()
 	var l api.FrameList
@@ -19,7 +19,7 @@ func ListFrames(h *reevetest.Host, conversation string) []reeve.Frame {
 	return l.Frames
 }
 
-// ListMediaFrames gives the frames of a conversation that send something.
+// ListMediaFrames returns the frames of a conversation that send media.
 func ListMediaFrames(h *reevetest.Host, conversation string) (list []reeve.Frame) {
 	h.T.Helper()
 	var l api.FrameList
@@ -32,6 +32,7 @@ func ListMediaFrames(h *reevetest.Host, conversation string) (list []reeve.Frame
 	return list
 }
 
+// ListTurns returns the turns of a conversation.
 func ListTurns(h *reevetest.Host, conversation string) []reeve.Turn {
 	h.T.Helper()
 	var l api.TurnList
@@ -39,13 +40,14 @@ func ListTurns(h *reevetest.Host, conversation string) []reeve.Turn {
 	return l.Turns
 }
 
+// GetTurn returns a turn with its messages.
 func GetTurn(h *reevetest.Host, turn string) (d api.TurnDetail) {
 	h.T.Helper()
 	h.Want(http.StatusOK, &d, "GET", "/api/turns/"+turn, nil)
 	return d
 }
 
-// FrameTypes lists the types of frames, those that follow each other told once.
+// FrameTypes returns the types of frames as text. Equal types in a row count once.
 func FrameTypes(list []reeve.Frame) string {
 	var out []string
 	for _, f := range list {
@@ -63,13 +65,13 @@ func StartTurn(h *reevetest.Host, conversation, text string) (turn reeve.Turn) {
 	return turn
 }
 
-// WaitForTurn waits until a turn has ended.
+// WaitForTurn waits until a turn has ended, and returns it.
 func WaitForTurn(h *reevetest.Host, turn string) api.TurnDetail {
 	h.T.Helper()
 	return WaitForTurnWhere(h, turn, func(d api.TurnDetail) bool { return d.State.Final() })
 }
 
-// WaitForTurnWhere waits until a turn is as it should be.
+// WaitForTurnWhere waits until a condition holds for a turn, and returns it.
 func WaitForTurnWhere(h *reevetest.Host, turn string, is func(api.TurnDetail) bool) api.TurnDetail {
 	h.T.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; {
@@ -84,8 +86,8 @@ func WaitForTurnWhere(h *reevetest.Host, turn string, is func(api.TurnDetail) bo
 	}
 }
 
-// CheckTurn checks what must hold of every recorded turn (W22): it has ended, every call has one result, answers come
-// in order.
+// CheckTurn checks what holds for every recorded turn (W22): it has ended, every call has one result directly behind
+// it, messages and frames are in order, and it began and ended once.
 func CheckTurn(t *testing.T, h *reevetest.Host, d api.TurnDetail) {
 	t.Helper()
 	if !d.State.Final() || d.FinishedAt == nil {
@@ -133,6 +135,7 @@ func CheckTurn(t *testing.T, h *reevetest.Host, d api.TurnDetail) {
 	}
 }
 
+// StartTurnWith begins a turn over REST with a request body.
 func StartTurnWith(h *reevetest.Host, conversation string, body Object) (turn reeve.Turn) {
 	h.T.Helper()
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+conversation+"/turns", body)

@@ -8,6 +8,7 @@ import (
 	"testing"
 )
 
+// Equal reports an error unless two values are equal. what names the value.
 func Equal[T comparable](t testing.TB, got, want T, what string) {
 	t.Helper()
 	if got != want {
@@ -15,10 +16,10 @@ func Equal[T comparable](t testing.TB, got, want T, what string) {
 	}
 }
 
-// JoinValues joins values for reading.
+// JoinValues returns values as text, separated by spaces.
 func JoinValues(values ...any) string { return strings.TrimSpace(fmt.Sprintln(values...)) }
 
-// RandomText is n characters of all widths, some of which take six bytes in JSON.
+// RandomText returns n random characters of all widths, some of which take six bytes in JSON.
 func RandomText(n int) string {
 	const some = "a<&\"\\\t\n\x01\x1f\u007fé\u00a0\u2028日\ufffd🎉"
 	runes := []rune(some)
@@ -29,6 +30,7 @@ func RandomText(n int) string {
 	return b.String()
 }
 
+// MustJSON encodes a value as JSON and panics if it cannot.
 func MustJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -37,4 +39,5 @@ func MustJSON(v any) []byte {
 	return b
 }
 
+// Object is a JSON object.
 type Object = map[string]any

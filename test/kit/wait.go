@@ -9,7 +9,7 @@ import (
 	"reeve/reevetest"
 )
 
-// Eventually waits for what a loop or another goroutine brings about.
+// Eventually waits until a condition holds that a loop or another goroutine brings about.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -21,10 +21,11 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// StopTimeout is a second, on a machine that others keep busy; what is told to stop would go on for much longer.
+// StopTimeout is how long a test allows for a stop that should take a second, because the machine may be busy. Without
+// the stop the work would last much longer.
 const StopTimeout = 5 * time.Second
 
-// WaitUntilIdle waits until nothing is queued and every run has ended or waits for a person.
+// WaitUntilIdle steps a host until no wake is queued and no run is running.
 func WaitUntilIdle(h *reevetest.Host) {
 	h.T.Helper()
 	Eventually(h.T, "everything to come to an end", func() bool {

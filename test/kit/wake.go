@@ -8,6 +8,7 @@ import (
 	"reeve/reevetest"
 )
 
+// ListSchedules returns all schedules.
 func ListSchedules(h *reevetest.Host) []reeve.Timer {
 	h.T.Helper()
 	var list api.ScheduleList
@@ -15,17 +16,17 @@ func ListSchedules(h *reevetest.Host) []reeve.Timer {
 	return list.Schedules
 }
 
-// RehearsalConfig is a rehearsal for an agent's config.
+// RehearsalConfig returns an agent config with a rehearsal: steps, then an output.
 func RehearsalConfig(output string, steps ...Object) Object {
 	return Object{"rehearsal": Object{"steps": steps, "output": output}}
 }
 
-// WriteFileStep is a step that writes a file.
+// WriteFileStep returns a rehearsal step that writes a file.
 func WriteFileStep(path, content string) Object {
 	return Object{"tool": "write_file", "args": Object{"path": path, "content": content}}
 }
 
-// Subscribe lets an agent watch a token.
+// Subscribe subscribes an agent to a token.
 func Subscribe(h *reevetest.Host, agent, class, name, predicate string) (s reeve.Subscription) {
 	h.T.Helper()
 	h.Want(201, &s, "POST", "/api/agents/"+agent+"/subscriptions", Object{"class": class, "name": name,
@@ -33,6 +34,7 @@ func Subscribe(h *reevetest.Host, agent, class, name, predicate string) (s reeve
 	return s
 }
 
+// ListRuns returns the runs that a query selects.
 func ListRuns(h *reevetest.Host, query string) []reeve.Run {
 	h.T.Helper()
 	var list api.RunList
@@ -40,6 +42,7 @@ func ListRuns(h *reevetest.Host, query string) []reeve.Run {
 	return list.Runs
 }
 
+// ListWakes returns the wakes of an agent.
 func ListWakes(h *reevetest.Host, agent string) []reeve.Wake {
 	h.T.Helper()
 	var list api.WakeList
@@ -47,7 +50,7 @@ func ListWakes(h *reevetest.Host, agent string) []reeve.Wake {
 	return list.Wakes
 }
 
-// SetRehearsal sets what an agent does when it runs.
+// SetRehearsal sets the rehearsal of an agent.
 func SetRehearsal(h *reevetest.Host, agent, output string, steps ...Object) {
 	h.T.Helper()
 	h.Want(200, nil, "PATCH", "/api/agents/"+agent, Object{"config": RehearsalConfig(output, steps...)})

@@ -11,18 +11,7 @@ import (
 	"testing"
 )
 
-func (w *Witness) CountRequests(key string) (n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, k := range w.seen {
-		if k == key {
-			n++
-		}
-	}
-	return n
-}
-
-// Witness is a far side that counts effects by idempotency key and misbehaves as it is told.
+// Witness is an HTTP server that counts effects by idempotency key and fails as a test wants.
 type Witness struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -34,6 +23,7 @@ type Witness struct {
 	Reached       chan string // every key, once its effect is done
 }
 
+// NewWitness starts a witness that runs until the test ends.
 func NewWitness(t testing.TB) *Witness {
 	w := &Witness{effects: map[string]int{}, Reached: make(chan string, 1000)}
 	w.Server = httptest.NewServer(http.HandlerFunc(w.serve))
@@ -41,6 +31,19 @@ func NewWitness(t testing.TB) *Witness {
 	return w
 }
 
+// CountRequests returns the number of requests with a key.
+func (w *Witness) CountRequests(key string) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range w.seen {
+		if k == key {
+			n++
+		}
+	}
+	return n
+}
+
+// serve handles a request: GET looks up an operation, everything else is an effect.
 func (w *Witness) serve(out http.ResponseWriter, r *http.Request) {
 	key := r.Header.Get("Idempotency-Key")
 	_, _ = io.Copy(io.Discard, r.Body) // or the server would not see that the other side hangs up
@@ -74,7 +77,7 @@ func (w *Witness) serve(out http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(out, "done")
 }
 
-// Count counts effects, and requests.
+// Count returns the number of effects and of requests.
 func (w *Witness) Count() (effects, requests int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,14 +94,14 @@ func (w *Witness) Keys() []string {
 	return slices.Clone(w.seen)
 }
 
-// Forget removes all effects, as a far side that lost its data.
+// Forget removes all effects, like a server that lost its data.
 func (w *Witness) Forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.effects)
 }
 
-// CloseConnection closes the connection without a word.
+// CloseConnection closes the connection of a response without an answer.
 func CloseConnection(w http.ResponseWriter) {
 	if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
 		_ = c.Close()

@@ -17,7 +17,7 @@ import (
 	"reeve/test/kit"
 )
 
-// Without pg_dump a backup of PostgreSQL is answered by the reason, and not by an answer that breaks off.
+// Without pg_dump a backup of PostgreSQL fails with the reason, not with a truncated answer.
 func TestBackup_SaysThatThereIsNoPgDump(t *testing.T) {
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Database: storetest.PostgresURL(t)})
 	if r := h.Do("GET", "/api/backup", nil); r.Status != http.StatusOK || !strings.HasPrefix(string(r.Body), "PGDMP") {
@@ -37,8 +37,8 @@ func TestBackup_SaysThatThereIsNoPgDump(t *testing.T) {
 	}
 }
 
-// A server whose database is replaced under it would go on writing to one that nobody sees: no backup takes the place
-// of what a server lives on, whatever it is called.
+// A backup never replaces a file of a data directory, under whatever name. A server whose database is replaced would
+// write to a file that nobody sees.
 func TestBackup_SparesTheFilesOfADataDirectory(t *testing.T) {
 	h := reevetest.Start(t)
 	elsewhere, dir := t.TempDir(), h.Dir()
@@ -87,8 +87,8 @@ func TestBackup_SparesTheFilesOfADataDirectory(t *testing.T) {
 	}
 }
 
-// A backup takes the place of no device, pipe or folder, be it through a link, nor does a restore; a link to a file is
-// replaced like a file. Whoever opens a pipe waits for its other end, so nobody does.
+// Neither backup nor restore replaces a device, pipe or folder, also through a link. A link to a file is replaced like
+// a file. No pipe is opened, because that would block.
 func TestBackup_ReplacesFilesOnly(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)

@@ -35,8 +35,8 @@ func asks(method, path string, body any) func(*reevetest.Host) int {
 // rounds is how often what may overlap is tried: without a rule it goes wrong in every second one or so.
 const rounds = 25
 
-// TestG25_AStopIsNotWrittenAway: who changes one thing of an agent leaves what somebody else says of it at that moment.
-func TestG25_AStopIsNotWrittenAway(t *testing.T) {
+// An update of one field of an agent keeps a concurrent change of another.
+func TestG25_UpdateKeepsAConcurrentStop(t *testing.T) {
 	t.Parallel()
 	servers := kit.StartTwoServers(t)
 	h := servers[0]
@@ -56,9 +56,8 @@ func TestG25_AStopIsNotWrittenAway(t *testing.T) {
 	}
 }
 
-// TestI10_DefinitionsTakeTurns: of several who define a tool one does, each change is a version, and what is deleted is
-// gone or was changed before.
-func TestI10_DefinitionsTakeTurns(t *testing.T) {
+// Of several concurrent definitions of a tool one succeeds, each change is a version, and a deleted tool is gone.
+func TestI10_ConcurrentToolDefinitions(t *testing.T) {
 	t.Parallel()
 	servers := kit.StartTwoServers(t)
 	define := func(id, url string) kit.Object {
@@ -97,8 +96,8 @@ func TestI10_DefinitionsTakeTurns(t *testing.T) {
 	}
 }
 
-// TestW01_ATitleAndAState: changing the one leaves the other.
-func TestW01_ATitleAndAState(t *testing.T) {
+// Changing the title of a conversation keeps a concurrent change of its state, and vice versa.
+func TestW01_ConcurrentTitleAndState(t *testing.T) {
 	t.Parallel()
 	servers := kit.StartTwoServers(t)
 	servers[0].Agent("a")
@@ -114,8 +113,8 @@ func TestW01_ATitleAndAState(t *testing.T) {
 	}
 }
 
-// TestK17_APauseIsNotWrittenAway: nor is a version that somebody saves at that moment.
-func TestK17_APauseIsNotWrittenAway(t *testing.T) {
+// An update of an automation keeps a concurrent pause or version.
+func TestK17_UpdateKeepsAConcurrentPause(t *testing.T) {
 	t.Parallel()
 	servers := kit.StartTwoServers(t)
 	for i := range rounds {

@@ -13,9 +13,8 @@ import (
 	"reeve/reevetest"
 )
 
-// Whatever is wrong in a config is told with the file and the line, in the words of its settings, and without the lines
-// around it, which may hold a key.
-func TestLoadConfig_TellsEveryMistakeWithItsLine(t *testing.T) {
+// Every mistake in a config is reported with file, line and setting, without the lines around it, which may hold a key.
+func TestLoadConfig_ReportsEveryMistakeWithItsLine(t *testing.T) {
 	t.Setenv("REEVE_TEST_KEY", "hunter2hunter2")
 	t.Setenv("REEVE_TEST_LIST", "[5]")
 	t.Setenv("REEVE_TEST_LINES", "https://a.example\norigins: ['https://evil.example']")
@@ -132,9 +131,9 @@ func TestLoadConfig_TellsEveryMistakeWithItsLine(t *testing.T) {
 	}
 }
 
-// What is wrong with models is found out when they are opened, since variables have a say in it; what the file says is
-// told with its line all the same.
-func TestLoadConfig_TellsWhatIsWrongWithModels(t *testing.T) {
+// Mistakes in models are found when models are opened, because variables take part. Those in the file are still
+// reported with their line.
+func TestLoadConfig_ReportsMistakesInModels(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"  servers:\n    near:\n      base_url: nowhere": "line 4: model.servers.near.base_url is " +
@@ -198,9 +197,8 @@ func opened(t *testing.T, file string, env map[string]string) *reeve.Error {
 	return reeve.AsError(err)
 }
 
-// What is right is read as it was, in whichever way YAML lets it be written; a setting that is left empty, or is 0, has
-// its default.
-func TestLoadConfig_TakesWhatIsRight(t *testing.T) {
+// Valid settings are read in every form that YAML allows. An empty setting, or 0, has its default.
+func TestLoadConfig_AcceptsValidSettings(t *testing.T) {
 	t.Setenv("REEVE_TEST_NUMBER", "3")
 	for text, want := range map[string]string{
 		"":                                 "0 0 0s [] 0",
@@ -251,7 +249,7 @@ func TestLoadConfig_TakesWhatIsRight(t *testing.T) {
 	}
 }
 
-// What a variable holds is text, or one number or truth, and never more of the file.
+// The value of a variable is a text, a number or a bool, and never more YAML.
 func TestLoadConfig_PutsVariablesIntoValues(t *testing.T) {
 	for name, v := range map[string]string{"HASH": "https://a.example/x #y", "STAR": "*x: @y", "QUOTE": `a"b'c\\d`,
 		"NUM": "16", "HEX": "0x10", "YES": "true", "NONE": "", "ZEROS": "0070", "HOST": "a.example", "SPAN": "5m"} {

@@ -11,8 +11,8 @@ import (
 	"reeve/test/kit"
 )
 
-// A row that cannot be read wakes nobody whose predicate would look at it, and keeps nobody else from waking.
-func TestL06_ACorruptEntityHoldsUpNobody(t *testing.T) {
+// A row that cannot be read wakes no agent whose predicate would read it, and does not keep others from waking.
+func TestL06_CorruptEntityBlocksNoOther(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	picky, easy := h.Agent("picky"), h.Agent("easy")

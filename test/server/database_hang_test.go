@@ -17,7 +17,7 @@ import (
 	"reeve/test/kit"
 )
 
-// A database that hangs does not keep a server from stopping, though commits wait for it.
+// A hanging database does not keep a server from stopping, although commits wait for it.
 func TestStopWhileTheDatabaseHangs(t *testing.T) {
 	t.Parallel()
 	database, err := url.Parse(storetest.PostgresURL(t))

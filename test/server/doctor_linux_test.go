@@ -42,9 +42,9 @@ func fill(t *testing.T, file string, leave int64) {
 	}
 }
 
-// The doctor names a disk that is full, or nearly, and says what to do: a small write may find room inside the
-// database's log where a call finds none. The server stays ready: who only reads is answered.
-func TestDoctor_NamesAFullDisk(t *testing.T) {
+// The doctor reports a disk that is full, or nearly, and says what to do. A small write may find room inside the log of
+// the database where a call finds none. The server stays ready, because reads work.
+func TestDoctor_ReportsAFullDisk(t *testing.T) {
 	t.Parallel()
 	for engine, url := range map[string]func(testing.TB) string{"sqlite": func(testing.TB) string { return "" },
 		"postgres": storetest.PostgresURL} {

@@ -12,8 +12,8 @@ import (
 	"reeve/test/kit"
 )
 
-// A data directory that was moved away while the server runs is named by the doctor as what it is.
-func TestDoctor_TheDataDirectoryIsGone(t *testing.T) {
+// The doctor reports a data directory that was moved away while the server runs.
+func TestDoctor_ReportsAMissingDataDirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	h := reevetest.StartWith(t, host.Config{Dir: dir, Database: storetest.PostgresURL(t)})

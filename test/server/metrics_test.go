@@ -11,8 +11,9 @@ import (
 	"reeve/test/kit"
 )
 
-// What people call a model is no name of a series: each would be kept for ever, and shown to whoever looks.
-func TestI19_ModelsThatNobodyKnowsAreCountedTogether(t *testing.T) {
+// Unknown model names share one series. Otherwise each name would be kept for ever and shown to every reader of the
+// metrics.
+func TestI19_UnknownModelsShareOneSeries(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: begin, text: done}\n")
 	for _, model := range []string{"rehearsal/made-up", "made-up"} {
@@ -29,8 +30,8 @@ func TestI19_ModelsThatNobodyKnowsAreCountedTogether(t *testing.T) {
 	}
 }
 
-// An operation of which a person has said what becomes of it waits for nobody.
-func TestI19_WhatWaitsForAPerson(t *testing.T) {
+// An operation that a person has resolved does not count as waiting.
+func TestI19_ResolvedOperationIsNotWaiting(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t, kit.Tool("send", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
 		return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")

@@ -19,8 +19,8 @@ import (
 	"reeve/test/kit"
 )
 
-// A data directory that was started before has a token that the database of a backup does not know: its owner gets
-// another, and nobody else's is lost.
+// The token in a used data directory is unknown to the database of a backup. Its owner gets a new one, and no other
+// token is lost.
 func TestRestore_TheOwnerIsNotLockedOut(t *testing.T) {
 	t.Parallel()
 	other := reevetest.Start(t)
@@ -58,8 +58,7 @@ func TestRestore_TheOwnerIsNotLockedOut(t *testing.T) {
 	}
 }
 
-// An owner who has revoked the token in the file, because somebody else knows it, is told so by the doctor and finds
-// another there after the next start.
+// The doctor reports that the token in the file was revoked, and the next start replaces it.
 func TestStart_ARevokedOwnerTokenIsReplaced(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
@@ -89,7 +88,7 @@ func TestStart_ARevokedOwnerTokenIsReplaced(t *testing.T) {
 	h.Want(http.StatusUnauthorized, nil, "GET", "/api/agents", nil, "Authorization", "Bearer "+old)
 }
 
-// An owner whose token cannot be read in the database is not locked out either, and the server starts.
+// An owner whose token cannot be read in the database is not locked out, and the server starts.
 func TestStart_ACorruptOwnerTokenIsReplaced(t *testing.T) {
 	t.Parallel()
 	for _, change := range []string{"expires_at = 'x'", "revoked_at = 'x'", "role = ''", "user_name = ''"} {
@@ -115,8 +114,8 @@ func TestStart_ACorruptOwnerTokenIsReplaced(t *testing.T) {
 	}
 }
 
-// A file that holds the token of somebody who is no owner gets a server token in its place.
-func TestI06_TheServersTokenIsAnOwners(t *testing.T) {
+// A file with the token of a user who is not an owner gets a server token instead.
+func TestI06_ServerTokenBelongsToAnOwner(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	dir, member := h.Dir(), kit.NewTokenFor(h, "ann", "member")[1][len("Bearer "):]
@@ -132,8 +131,8 @@ func TestI06_TheServersTokenIsAnOwners(t *testing.T) {
 	h.Want(http.StatusForbidden, nil, "GET", "/api/tokens", nil, "Authorization", "Bearer "+member)
 }
 
-// The owner's token of each server is valid in every workspace, whoever made it; other tokens stay where they are.
-func TestI06_EveryServersOwnerIsOwnerOfAll(t *testing.T) {
+// The owner token of each server is valid in every workspace, whoever created it. Other tokens are not.
+func TestI06_OwnerTokenIsValidInAllWorkspaces(t *testing.T) {
 	t.Parallel()
 	servers := kit.StartTwoServers(t)
 	apart := kit.NewTokenFor(servers[0], "bob", "owner") // valid in all there is now, and not in what comes
@@ -191,8 +190,8 @@ func TestI06_EveryServersOwnerIsOwnerOfAll(t *testing.T) {
 	}
 }
 
-// A workspace that the token in the file is not valid in, as a Reeve of old left it, is opened to it at the next start.
-func TestI06_AnOwnerGetsBackWhatIsMissing(t *testing.T) {
+// The next start makes the token in the file valid in a workspace where it is not, as earlier versions left it.
+func TestI06_StartAddsMissingWorkspacesToTheOwnerToken(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	dir := h.Dir()

@@ -18,8 +18,7 @@ import (
 	"reeve/reevetest"
 )
 
-// A backup of PostgreSQL is no SQLite database, and whoever tries to restore it as one is told how it is done: by
-// pg_restore, into an empty database.
+// Restoring a PostgreSQL backup as SQLite fails, and the error says how to use pg_restore into an empty database.
 func TestRestore_OfPostgresIsByHand(t *testing.T) {
 	t.Parallel()
 	key := strings.Repeat("ab", 32)
@@ -53,7 +52,7 @@ func TestRestore_OfPostgresIsByHand(t *testing.T) {
 	}
 }
 
-// Each restore keeps what it replaces.
+// Each restore keeps the database that it replaces.
 func TestRestore_KeepsEveryDatabaseItReplaces(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
@@ -79,9 +78,9 @@ func TestRestore_KeepsEveryDatabaseItReplaces(t *testing.T) {
 	}
 }
 
-// What is no backup is told to be none, and takes the place of nothing. The file of a server that runs is none either:
-// its latest changes are elsewhere.
-func TestRestore_RefusesWhatIsNoBackup(t *testing.T) {
+// A file that is not a backup is refused and replaces nothing. The file of a running server is not a backup either,
+// because its latest changes are in the log.
+func TestRestore_RefusesOtherFiles(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	h.Agent("late", "file_read") // which is in the log of the database, and not in its file
@@ -130,9 +129,9 @@ func TestRestore_RefusesWhatIsNoBackup(t *testing.T) {
 	}
 }
 
-// A backup that the next start would refuse is refused before it replaces anything. One of an older Reeve is brought up
-// to date then, and may lack what is made then.
-func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
+// A backup that the next start would refuse is refused before it replaces anything. A backup of an older version is
+// migrated at that start.
+func TestRestore_RefusesBackupsThatCannotStart(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	dir, files := t.TempDir(), t.TempDir()
@@ -180,9 +179,9 @@ func TestRestore_RefusesWhatCouldNotBeStarted(t *testing.T) {
 	reevetest.StartWith(t, host.Config{Dir: dir})
 }
 
-// A backup that was cut off is refused, also where it is only short of a part of its last page, which SQLite reads as
-// zeros. What a restore left that was killed is gone at the next start.
-func TestRestore_RefusesWhatWasCutOff(t *testing.T) {
+// A truncated backup is refused, also if only a part of its last page is missing, which SQLite reads as zeros. The next
+// start removes what a killed restore left.
+func TestRestore_RefusesTruncatedBackups(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	dir := t.TempDir()

@@ -15,8 +15,8 @@ import (
 
 const day = 24 * time.Hour
 
-// What was kept for longer than the configuration says is removed, unless it was kept again since: the ledger still
-// says what was done.
+// Outputs older than the configured retention are removed, unless they were stored again since. The ledger still says
+// what was done.
 func TestG20_RetentionRemovesWhatIsOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said := ""

@@ -95,7 +95,7 @@ func second(h *reevetest.Host) *reevetest.Host {
 	return next
 }
 
-// The same key of a caller on a second server of the database, and on either after a restart, is one effect.
+// The same key on a second server of the database, and on either after a restart, is one effect.
 func TestL25_TheSameKeyOnAnotherServer(t *testing.T) {
 	t.Parallel()
 	w := kit.NewWitness(t)
@@ -121,8 +121,8 @@ func TestL25_TheSameKeyOnAnotherServer(t *testing.T) {
 	}
 }
 
-// A backup that lives on in a second place knows what was done before it was made; what was done after it, it does
-// again under the same operation id: the far side sees the same key, and the row it makes is the same row.
+// A backup that continues on a second device knows what was done before it. What was done after it is done again under
+// the same operation id, so that the receiver sees the same key and the row is the same.
 func TestL25_ABackupOnASecondDevice(t *testing.T) {
 	t.Parallel()
 	w := kit.NewWitness(t)
@@ -147,7 +147,7 @@ func TestL25_ABackupOnASecondDevice(t *testing.T) {
 	}
 }
 
-// A wake that two devices both serve is one run by its key: each call of its plan has the same operation id on both.
+// A wake that two devices serve is one run by its key: each call of its plan has the same operation id on both.
 func TestL25_APlanOnASecondDevice(t *testing.T) {
 	t.Parallel()
 	w := kit.NewWitness(t)

@@ -12,7 +12,7 @@ import (
 	"reeve/test/kit"
 )
 
-// The doctor says when others can read the key that seals secrets; a key that is no file is told with what to do.
+// The doctor reports a secret key that others can read. A key that is not a file is refused with what to do.
 func TestSecretKey_IsPrivateAndAFile(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)

@@ -18,8 +18,8 @@ import (
 	"reeve/test/kit"
 )
 
-// Servers that share a database and not the key: the second says so when it starts, to the doctor, and to whoever makes
-// a call that needs a secret.
+// Servers share a database but not the secret key. The second reports it at its start, in the doctor, and for every
+// call that needs a secret.
 func TestSharedDatabase_NeedsTheSameKey(t *testing.T) {
 	t.Parallel()
 	url, far := storetest.PostgresURL(t), kit.NewWitness(t)
@@ -51,7 +51,7 @@ func TestSharedDatabase_NeedsTheSameKey(t *testing.T) {
 	}
 }
 
-// Servers that share a database have a directory each: the one that came first keeps its own, with the address in it.
+// Servers that share a database need separate directories. The first one keeps its own, with its address in it.
 func TestSharedDatabase_NeedsADirectoryEach(t *testing.T) {
 	t.Parallel()
 	cfg := kit.FastConfig(t)
@@ -77,8 +77,8 @@ func TestSharedDatabase_NeedsADirectoryEach(t *testing.T) {
 	reevetest.StartWith(t, cfg) // once it has ended, another may
 }
 
-// A server that starts for the first time while another does, which has made the first workspace and not said so yet,
-// waits for it and makes no second.
+// Two servers start for the first time at once. The second waits for the uncommitted first workspace and creates no
+// other.
 func TestSharedDatabase_TwoFirstStartsAtOnce(t *testing.T) {
 	t.Parallel()
 	cfg := kit.FastConfig(t)

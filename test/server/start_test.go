@@ -13,8 +13,8 @@ import (
 	"reeve/host"
 )
 
-// What cannot be opened is said in words, and the directory is free again.
-func TestStart_WhatCannotBeOpenedIsSaid(t *testing.T) {
+// A start that cannot open its database reports why, and the directory is free again.
+func TestStart_ReportsWhatCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(dir string) error{
 		"damaged database": func(dir string) error {
@@ -46,9 +46,9 @@ func TestStart_WhatCannotBeOpenedIsSaid(t *testing.T) {
 	}
 }
 
-// A start that failed is tried again by whoever comes next, however far it had come: neither that its first caller went
-// away nor what has been mended since is held against them.
-func TestStart_AFailedStartIsTriedAgain(t *testing.T) {
+// A failed start is retried by the next request, however far it had come. Neither a first caller that disconnected nor
+// a cause that was fixed matters.
+func TestStart_IsRetriedAfterAFailure(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		spoil func(cfg *host.Config) error
@@ -122,7 +122,7 @@ func TestStart_AFailedStartIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A Reeve that was closed before anybody opened it is not opened any more.
+// A host that was closed before it was opened stays closed.
 func TestStart_ClosedBeforeItWasOpened(t *testing.T) {
 	t.Parallel()
 	h, err := host.New(t.Context(), host.Config{Dir: t.TempDir()})

@@ -93,10 +93,9 @@ func attributeText(v *common.AnyValue) string {
 	}
 }
 
-// TestI19_EveryModelCallAndToolCallIsASpan reads the spans of a turn as a collector gets them: two questions to a model
-// that has a price, and between them a call that costs something. They have the turn's span as their parent, say what
-// was asked, answered and paid, and are as long as it took. What a person thinks of the turn is found under the same
-// id.
+// A collector gets the spans of a turn: two model calls with a price, and a tool call with a cost between them. They
+// have the span of the turn as their parent, the request, answer and cost as attributes, and the right duration.
+// Feedback about the turn has the same id.
 func TestI19_EveryModelCallAndToolCallIsASpan(t *testing.T) {
 	url, spans := collect(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
@@ -161,7 +160,7 @@ func TestI19_EveryModelCallAndToolCallIsASpan(t *testing.T) {
 	}
 }
 
-// TestI19_FeedbackAttachesToATurn: what people think of a turn is read with it.
+// Feedback about a turn is read with it.
 func TestI19_FeedbackAttachesToATurn(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: begin, text: done}\n")
@@ -179,9 +178,8 @@ func TestI19_FeedbackAttachesToATurn(t *testing.T) {
 	}
 }
 
-// Spans name providers and models as the GenAI conventions do, have no empty attributes, and tell of calls that were
-// refused too.
-func TestI19_SpansByTheConventions(t *testing.T) {
+// Spans name providers and models as the GenAI conventions do, have no empty attributes, and include refused calls.
+func TestI19_SpansFollowTheGenAIConventions(t *testing.T) {
 	url, spans := collect(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

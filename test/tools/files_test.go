@@ -14,8 +14,8 @@ import (
 	"reeve/test/kit"
 )
 
-// Slices of a file join to it, however much of it is asked for at once.
-func TestO01_SlicesOfAFileJoinWhateverTheCharacters(t *testing.T) {
+// Slices of a file join to it, whatever its characters and the slice length.
+func TestO01_SlicesOfAFileJoin(t *testing.T) {
 	t.Parallel()
 	for _, most := range kit.OutputCaps {
 		dir := t.TempDir()
@@ -45,7 +45,7 @@ func TestO01_SlicesOfAFileJoinWhateverTheCharacters(t *testing.T) {
 	}
 }
 
-// A folder's entries are all listed, page by page, however little callers are shown.
+// All entries of a folder are listed page by page, however small the output cap.
 func TestO01_AFolderInPages(t *testing.T) {
 	t.Parallel()
 	for _, most := range kit.OutputCaps {
@@ -89,8 +89,8 @@ func TestO01_AFolderInPages(t *testing.T) {
 	}
 }
 
-// A list of what is a file says so, and what is written is what is read.
-func TestO02_ASessionsFileIsShownAsOne(t *testing.T) {
+// A list shows a file as a file, and reading it returns what was written.
+func TestO02_SessionFileIsListedAsAFile(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	h.Agent("clerk")

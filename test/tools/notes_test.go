@@ -13,8 +13,8 @@ import (
 	"reeve/test/kit"
 )
 
-// TestW02_NotesAreTakenAndRecalled: the model takes notes of each turn, once, within the agent's budget; in later
-// conversations it is told of those that fit and of the latest.
+// The model takes notes of each turn once, within the agent's budget. Later conversations get the relevant notes and
+// the latest.
 func TestW02_NotesAreTakenAndRecalled(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
@@ -54,8 +54,8 @@ func TestW02_NotesAreTakenAndRecalled(t *testing.T) {
 	})
 }
 
-// TestW02_NotesThatFitAmongMany: what is recalled is bounded, and found among many of one's own and of others.
-func TestW02_NotesThatFitAmongMany(t *testing.T) {
+// Recall is bounded and finds the relevant notes among many of the user's own and of others.
+func TestW02_RelevantNotesAreFoundAmongMany(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		heard := &kit.RecordingModel{Model: kit.ScriptedModel(t,
@@ -93,9 +93,8 @@ func TestW02_NotesThatFitAmongMany(t *testing.T) {
 	})
 }
 
-// TestO11_PagesOfNotesGoOnBehindOneThatIsGone: the note that a page ended with may be deleted before the next page is
-// asked for.
-func TestO11_PagesOfNotesGoOnBehindOneThatIsGone(t *testing.T) {
+// The last note of a page may be deleted before the next page is requested.
+func TestO11_PagesOfNotesSurviveADeletion(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		h := reevetest.Run(t, cfg)
@@ -125,7 +124,7 @@ func TestO11_PagesOfNotesGoOnBehindOneThatIsGone(t *testing.T) {
 	})
 }
 
-// TestW09_NotesThatCannotBeTaken: a model that gives no notes only flags the turn.
+// A model that returns no notes only flags the turn.
 func TestW09_NotesThatCannotBeTaken(t *testing.T) {
 	t.Parallel()
 	heard := &kit.RecordingModel{Model: kit.ScriptedModel(t,
@@ -140,8 +139,7 @@ func TestW09_NotesThatCannotBeTaken(t *testing.T) {
 	}
 }
 
-// TestW22_NotesAreTakenAfterAStop: a server that is told to stop while it takes notes leaves that to the next, as one
-// that is killed does.
+// A server that stops while it takes notes leaves that to the next one, as after a kill.
 func TestW22_NotesAreTakenAfterAStop(t *testing.T) {
 	t.Parallel()
 	heard := &kit.RecordingModel{Model: kit.ScriptedModel(t,
@@ -165,7 +163,7 @@ func TestW22_NotesAreTakenAfterAStop(t *testing.T) {
 	}
 }
 
-// TestO11_NotesOfOthers: a note is its user's: for others it does not exist.
+// A note belongs to its user. For others it does not exist.
 func TestO11_NotesOfOthers(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir()})

@@ -39,7 +39,7 @@ func python(h *reevetest.Host, agent, code string) (r pythonResult) {
 	return r
 }
 
-// TestI11_PythonThroughTheGate makes calls as a client does.
+// Calls of execute_python, as a client makes them.
 func TestI11_PythonThroughTheGate(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20,
@@ -102,8 +102,8 @@ func TestI11_PythonThroughTheGate(t *testing.T) {
 	}
 }
 
-// TestI11_AnEndlessLoopIsEndedInTime has the default limit, 5 seconds, and expects the end within 5.5 seconds. A busy
-// machine gets three tries. The server goes on, and so does the agent.
+// With the default limit of 5 seconds an endless loop ends within 5.5 seconds. A busy machine gets three attempts.
+// Server and agent continue.
 func TestI11_AnEndlessLoopIsEndedInTime(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Python: host.PythonConfig{Cache: kit.PythonCache}})
@@ -128,7 +128,7 @@ func TestI11_AnEndlessLoopIsEndedInTime(t *testing.T) {
 	}
 }
 
-// TestI11_OperatorsSwitchItOff and everybody is told.
+// Operators can disable Python, and every surface says so.
 func TestI11_OperatorsSwitchItOff(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Python: host.PythonConfig{Disabled: true}})

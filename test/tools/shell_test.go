@@ -21,9 +21,9 @@ func free(h *reevetest.Host, name string, tools ...string) reeve.Agent {
 	return a
 }
 
-// TestO06_AWorkspaceHasATotal fills a workspace: a command may take what is left and no more, and once the workspace
-// is full none is run until something was deleted.
-func TestO06_AWorkspaceHasATotal(t *testing.T) {
+// A command may use what is left of the disk limit of its workspace. In a full workspace no command runs until
+// something is deleted.
+func TestO06_WorkspaceHasADiskLimit(t *testing.T) {
 	t.Parallel()
 	cfg := kit.FastConfig(t)
 	cfg.ShellDiskMB = 64
@@ -67,9 +67,8 @@ func TestO06_AWorkspaceHasATotal(t *testing.T) {
 	}
 }
 
-// TestG18_ACommandsTreeIsGone has a person approve a command that never ends: it is killed, the result says so, the
-// next one works.
-func TestG18_ACommandsTreeIsGone(t *testing.T) {
+// A person approves a command that never ends. It is killed, the result says so, and the next one works.
+func TestG18_TimeoutKillsTheProcessesOfACommand(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, kit.FastConfig(t))
 	a := h.Agent("ops", "shell_exec", "file_write")
@@ -119,10 +118,9 @@ func TestG18_ACommandsTreeIsGone(t *testing.T) {
 	}
 }
 
-// TestG22_ACommandThatGoesWildHarmsNobody runs what uses up processes, memory and output, leaves daemons, and answers
-// with what is no text: each has a clear result, the server answers meanwhile and afterwards, and nothing goes on
-// running.
-func TestG22_ACommandThatGoesWildHarmsNobody(t *testing.T) {
+// Commands use up processes, memory and output, leave daemons, and print binary data. Each has a clear result, the
+// server answers during and after them, and nothing keeps running.
+func TestG22_RunawayCommandsAreContained(t *testing.T) {
 	t.Parallel()
 	cfg := kit.FastConfig(t)
 	cfg.OutputCap = 1 << 20

@@ -35,7 +35,7 @@ func meteo(t *testing.T, status *int) *httptest.Server {
 	return s
 }
 
-// TestK13_UtilsAndUsers calls the packs from a script, with what they say of themselves.
+// A script calls the packs utils and users and reads their documentation.
 func TestK13_UtilsAndUsers(t *testing.T) {
 	t.Parallel()
 	status := 200
@@ -81,7 +81,7 @@ func TestK13_UtilsAndUsers(t *testing.T) {
 	a.MustFail(reeve.NetworkFailure, "could not be reached")
 }
 
-// TestG06_WeatherObeysTheNetworkPolicy: the operator's address is no way around the guard, and is never shown.
+// The operator's address does not bypass the network guard and is never shown.
 func TestG06_WeatherObeysTheNetworkPolicy(t *testing.T) {
 	t.Parallel()
 	status := 200

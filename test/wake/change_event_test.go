@@ -10,8 +10,8 @@ import (
 	"reeve/test/kit"
 )
 
-// Every change of a schedule is told, by whomever it is made, and what changes nothing is not.
-func TestL03_ChangesOfSchedulesAreTold(t *testing.T) {
+// Every change of a schedule is an event, whoever makes it. A request that changes nothing is none.
+func TestL03_ScheduleChangesAreEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{DisableAfter: 2})
 		a := b.NewAgent("aide", nil)
@@ -93,8 +93,8 @@ func TestL03_ChangesOfSchedulesAreTold(t *testing.T) {
 	})
 }
 
-// Every notification is told to who watches them, but to nobody whose own run wrote it.
-func TestL03_NotificationsAreTold(t *testing.T) {
+// Every notification is an event for its subscribers, except for the agent whose run wrote it.
+func TestL03_NotificationsAreEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{})
 		a := b.NewAgent("aide", nil)

@@ -31,8 +31,8 @@ func eachEnd(t *testing.T, f func(t *testing.T, engine, how string, end func(h *
 	}
 }
 
-// TestO20_WhatWasProposedForOneThatIsGone: nobody is asked about it any more, and it can be proposed again.
-func TestO20_WhatWasProposedForOneThatIsGone(t *testing.T) {
+// A proposal on behalf of a removed agent is closed, and the call can be proposed again.
+func TestO20_ProposalForARemovedDelegatorEnds(t *testing.T) {
 	t.Parallel()
 	eachEnd(t, func(t *testing.T, engine, how string, end func(*reevetest.Host, reeve.Agent)) {
 		var ran kit.Counter
@@ -70,9 +70,9 @@ func TestO20_WhatWasProposedForOneThatIsGone(t *testing.T) {
 	})
 }
 
-// TestO20_WhatWasAnsweredForOneThatIsGone: what a person let go, and the kill switch held, is refused when it is taken
-// up.
-func TestO20_WhatWasAnsweredForOneThatIsGone(t *testing.T) {
+// A call that was approved and then held by the kill switch is refused when it continues, because its delegator is
+// gone.
+func TestO20_ApprovedCallForARemovedDelegatorIsRefused(t *testing.T) {
 	t.Parallel()
 	eachEnd(t, func(t *testing.T, engine, _ string, end func(*reevetest.Host, reeve.Agent)) {
 		for _, policy := range []string{"ask", "propose"} {
@@ -101,8 +101,8 @@ func TestO20_WhatWasAnsweredForOneThatIsGone(t *testing.T) {
 	})
 }
 
-// TestO20_RunAgainForOneThatIsGone: a call of unknown outcome that a person has run again is refused.
-func TestO20_RunAgainForOneThatIsGone(t *testing.T) {
+// A person has a call of unknown outcome run again. It is refused, because its delegator is gone.
+func TestO20_RepeatForARemovedDelegatorIsRefused(t *testing.T) {
 	t.Parallel()
 	eachEnd(t, func(t *testing.T, engine, _ string, end func(*reevetest.Host, reeve.Agent)) {
 		h, boss := kit.RunBossAndHelper(t, engine, "allow",
@@ -118,9 +118,9 @@ func TestO20_RunAgainForOneThatIsGone(t *testing.T) {
 	})
 }
 
-// TestO20_WhoBeganItIsLost: a run that another began, and of which the database does not say so any more, makes no
-// call: nobody can tell what it may do. What was approved waits until the row is corrected.
-func TestO20_WhoBeganItIsLost(t *testing.T) {
+// A run whose row no longer names the run that began it makes no call, because its rights are unknown. Approved calls
+// wait until the row is corrected.
+func TestO20_RunWithoutItsDelegatorMakesNoCall(t *testing.T) {
 	t.Parallel()
 	for _, ancestors := range []string{"", "null", "[]",
 		`[{"run_id":"run_other","agent_id":"agt_other","tools":null}]`} {
@@ -172,8 +172,7 @@ func refused(h *reevetest.Host, id string) {
 	}
 }
 
-// TestO20_NoNetworkItsParentLacks: what the settings of a tool grant to one agent it does not have on behalf of another
-// that is not granted it.
+// An agent does not have the network access of its own tool settings on behalf of an agent that lacks it.
 func TestO20_NoNetworkItsParentLacks(t *testing.T) {
 	t.Parallel()
 	const look = `{name: shell_exec, args: {command: "readlink /proc/self/ns/net"}}`
@@ -220,9 +219,8 @@ func bossAndHelper(t *testing.T, policy string) (h *reevetest.Host, boss reeve.A
 	return h, boss, ran
 }
 
-// TestO20_TheParentAsItIsWhenAPersonAnswers: a person's word comes late. What was asked for on behalf of an agent that
-// may not, or is not to act, by then is not done.
-func TestO20_TheParentAsItIsWhenAPersonAnswers(t *testing.T) {
+// A person decides late. A call on behalf of an agent that has lost the right, or is stopped, by then is not made.
+func TestO20_DelegatorIsCheckedAtTheDecision(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]kit.Object{
 		"dormant": {"lifecycle": "dormant"}, "denied": {"policy": kit.Object{"tools": kit.Object{"act": "deny"}}},
@@ -275,9 +273,8 @@ func waiting(h *reevetest.Host, turn string) (a reeve.Approval) {
 	return a
 }
 
-// TestO20_NobodyIsAskedForAChildThatDied: when an agent is gone, so are the runs that it had called, and nobody is
-// asked what they were to do.
-func TestO20_NobodyIsAskedForAChildThatDied(t *testing.T) {
+// When an agent is removed, the runs that it had called end, and their approvals lapse.
+func TestO20_ApprovalsOfAnEndedChildLapse(t *testing.T) {
 	t.Parallel()
 	for name, end := range kit.RemoveAgentBy {
 		t.Run(name, func(t *testing.T) {
@@ -298,8 +295,8 @@ func TestO20_NobodyIsAskedForAChildThatDied(t *testing.T) {
 	}
 }
 
-// TestO20_NoToolItsParentLacks: a child has what both have, of tools, scope, settings and policy. The gate says so,
-// whatever the child's own settings are; and the model is not even offered what it could not call.
+// A child has only the tools, scope, settings and policy that both agents have. The gate enforces it whatever the
+// child's settings are, and the model is not offered other tools.
 func TestO20_NoToolItsParentLacks(t *testing.T) {
 	t.Parallel()
 	var both, own kit.Counter
@@ -331,8 +328,8 @@ func TestO20_NoToolItsParentLacks(t *testing.T) {
 	}
 }
 
-// TestO20_ScopePolicyAndSettingsOfTheParent: what the parent must ask a person for, may not touch, or is not let do by
-// its settings, its child must ask for, may not touch, and cannot do either.
+// What the parent must ask for, may not touch or cannot do by its settings, the child must ask for, may not touch and
+// cannot do either.
 func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 	t.Parallel()
 	var asked, touched, checked kit.Counter
@@ -406,7 +403,7 @@ func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 	}
 }
 
-// TestO20_DepthIsLimited: the operator says how deep agents may call agents.
+// The operator limits how deep agents call agents.
 func TestO20_DepthIsLimited(t *testing.T) {
 	t.Parallel()
 	script := `- {when: {tool: delegate}, text: "Back: {{results}}"}
@@ -438,9 +435,9 @@ func TestO20_DepthIsLimited(t *testing.T) {
 	}
 }
 
-// TestO20_DiesWithItsParent cancels a turn whose child, and the child's child, are in the middle of an answer. All end
-// within a second, and the parent's history has its result.
-func TestO20_DiesWithItsParent(t *testing.T) {
+// A turn is cancelled while its child and the child's child answer. All end within a second, and the history of the
+// parent has its result.
+func TestO20_ChildEndsWithItsParent(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {system: I am boss}, calls: [{name: delegate, args: {agent: middle, input: go}}, {name: delegate, args: {agent: slow, input: go}}]}
 - {when: {system: I am middle}, calls: [{name: delegate, args: {agent: slow, input: go}}]}
@@ -488,9 +485,8 @@ func TestO20_DiesWithItsParent(t *testing.T) {
 	}
 }
 
-// TestO20_SpendsItsParentsBudget: what a child costs its parent's budgets pay, and a child whose parent has nothing
-// left gets nothing.
-func TestO20_SpendsItsParentsBudget(t *testing.T) {
+// The budgets of the parent pay for a child. If nothing is left, the child gets nothing.
+func TestO20_ChildSpendsItsParentsBudget(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate, system: I am boss}, text: "Back."}
 - {when: {system: I am boss, said: greedy}, calls: [{name: delegate, args: {agent: greedy, input: go}}]}
@@ -529,7 +525,7 @@ func TestO20_SpendsItsParentsBudget(t *testing.T) {
 	}
 }
 
-// TestO20_NoRightToDelegate: without the tool nobody can.
+// An agent without the tool cannot delegate.
 func TestO20_NoRightToDelegate(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {offers: delegate}, text: "I was offered it."}
@@ -545,8 +541,8 @@ func TestO20_NoRightToDelegate(t *testing.T) {
 	}
 }
 
-// TestO20_ItsMediaReachTheUser: what a child, or its child, sends comes to the conversation that it all began in.
-func TestO20_ItsMediaReachTheUser(t *testing.T) {
+// Media that a child or its child sends arrive in the conversation in which the work began.
+func TestO20_MediaOfAChildReachTheUser(t *testing.T) {
 	t.Parallel()
 	h := kit.RunMediaAgent(t, `- {when: {tool: delegate}, text: "Here you are."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: middle, input: "go"}}]}
@@ -568,9 +564,9 @@ func TestO20_ItsMediaReachTheUser(t *testing.T) {
 	}
 }
 
-// TestO20_DiesWithItsParentOnAnotherServer cancels a turn through a server that runs neither it nor its child. Brains
-// learn of it from the rows, within a second; and an answer that is cancelled there stops streaming.
-func TestO20_DiesWithItsParentOnAnotherServer(t *testing.T) {
+// A turn is cancelled through a server that runs neither it nor its child. The brains read that from the rows within a
+// second, and the answer stops streaming.
+func TestO20_ChildEndsWithItsParentOnAnotherServer(t *testing.T) {
 	url := storetest.PostgresURL(t)
 	script := `- {when: {system: I am boss}, calls: [{name: delegate, args: {agent: slow, input: go}}]}
 - {when: {system: I am slow}, text: "` + strings.Repeat("word ", 500) + `", pace: 50ms}

@@ -10,7 +10,7 @@ import (
 	"reeve/test/kit"
 )
 
-// TestW17_Delegate hands a task to another agent and looks at everything that comes of it.
+// A task goes to another agent. The test checks everything that follows.
 func TestW17_Delegate(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {system: I am boss, said: go}, text: "I ask the writer.", calls: [{name: delegate, args: {agent: writer, input: "write a line about rain"}}]}
@@ -62,7 +62,7 @@ func TestW17_Delegate(t *testing.T) {
 	}
 }
 
-// TestW17_FailuresAreTyped has a delegation fail in every way there is. Each time the caller is told why, and goes on.
+// A delegation fails in every known way. Each time the caller gets the reason and continues.
 func TestW17_FailuresAreTyped(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "I go on."}
@@ -118,9 +118,8 @@ func TestW17_FailuresAreTyped(t *testing.T) {
 	}
 }
 
-// TestW17_APersonsTimeDoesNotCount: a task whose time is up while it waits for an approval goes on waiting, and ends
-// well once it is approved.
-func TestW17_APersonsTimeDoesNotCount(t *testing.T) {
+// A task whose time is up while it waits for an approval keeps waiting and completes after the approval.
+func TestW17_WaitingForAPersonIsNotTimed(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
 	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
@@ -148,8 +147,8 @@ func TestW17_APersonsTimeDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestW17_TheOtherIsRemoved: whoever waits for an agent that is removed, or destroyed, is told.
-func TestW17_TheOtherIsRemoved(t *testing.T) {
+// The caller of an agent that is removed or destroyed gets an error.
+func TestW17_CalledAgentIsRemoved(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScriptedIn(t, t.TempDir(), `- {when: {tool: delegate}, text: "Back."}
 - {when: {system: I am boss}, calls: [{name: delegate, args: {agent: slow, input: go}}]}

@@ -93,9 +93,9 @@ func acted(h *reevetest.Host, run string) reeve.ResultInfo {
 	return reeve.ResultInfo{}
 }
 
-// A schedule that an agent makes while it works for others has no right that one of them lacks: not one that they never
-// had, not one that they got later, and not one that they have lost.
-func TestG29_ASchedulesRunsHaveOnlyTheRightsOfAllWhoLedToIt(t *testing.T) {
+// A schedule that an agent creates while it works for others has no right that one of them lacks: none that they never
+// had, got later, or lost.
+func TestG29_ScheduledRunHasTheRightsOfAllDelegators(t *testing.T) {
 	t.Parallel()
 	const make = "schedule_create"
 	for name, c := range map[string]struct {
@@ -154,8 +154,8 @@ func TestG29_ASchedulesRunsHaveOnlyTheRightsOfAllWhoLedToIt(t *testing.T) {
 	}
 }
 
-// Nothing runs any more for an agent that is gone, and nothing changes for one that is stopped.
-func TestG29_ASchedulesRunsEndWithThoseWhoLedToIt(t *testing.T) {
+// Nothing runs for a removed agent, and nothing changes for a stopped one.
+func TestG29_ScheduledRunEndsWithItsDelegators(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*reevetest.Host, reeve.Agent){
 		"destroyed": func(h *reevetest.Host, a reeve.Agent) {
@@ -189,10 +189,9 @@ func TestG29_ASchedulesRunsEndWithThoseWhoLedToIt(t *testing.T) {
 	}
 }
 
-// Rights do not come back by another way through time: a schedule that a scheduled run makes, a schedule that is
-// changed while its agent works for another, a schedule that an agent tells another agent's to follow, a turn with
-// fewer tools.
-func TestG29_NoDetourWidensASchedule(t *testing.T) {
+// Rights do not return on a detour: by a schedule that a scheduled run creates, a schedule that changes while its agent
+// works for another, a schedule for another agent, or a turn with fewer tools.
+func TestG29_ScheduleGainsNoRightsIndirectly(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		t.Run("made by a scheduled run", func(t *testing.T) {

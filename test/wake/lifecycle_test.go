@@ -12,7 +12,7 @@ import (
 	"reeve/test/kit"
 )
 
-func TestL01_LifecycleHasItsLegalMovesOnly(t *testing.T) {
+func TestL01_LifecycleTransitions(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	legal := map[string]string{"created": "active dormant destroyed", "active": "dormant destroyed",
@@ -38,8 +38,8 @@ func TestL01_LifecycleHasItsLegalMovesOnly(t *testing.T) {
 	}
 }
 
-// Destroying an agent ends its timers and subscriptions, skips what waits, ends its run, and what the run still tries
-// is refused.
+// Destroying an agent ends its timers and subscriptions, skips queued wakes and ends its run. Later calls of the run
+// are refused.
 func TestL01_DestroyingEndsEverything(t *testing.T) {
 	t.Parallel()
 	g := kit.NewBlockingTool()

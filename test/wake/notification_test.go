@@ -18,7 +18,8 @@ import (
 	"reeve/test/kit"
 )
 
-// Policies, alerts, disabling and re-enabling; and the answer goes back to where the schedule was made.
+// Notification policies, alerts, disabling and enabling. The answer goes to the conversation in which the schedule was
+// made.
 func TestO17_Notifications(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{})
@@ -87,8 +88,8 @@ func TestO17_Notifications(t *testing.T) {
 	})
 }
 
-// The webhook is told each notification under its id, again after a failure, at most ten times, and nothing private is
-// reached unless the operator says so.
+// The webhook gets each notification under its id, again after a failure, at most ten times. Private addresses are
+// reached only if the operator allows it.
 func TestO17_Webhook(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -15,8 +15,7 @@ import (
 	"reeve/test/kit"
 )
 
-// No call is added to a run that has ended, whatever its tool does. What was called before is still answered by its
-// key.
+// No call is added to a run that has ended, whatever its tool. Earlier calls are still answered by their key.
 func TestNoCallIsAddedToARunThatHasEnded(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
@@ -47,8 +46,8 @@ func TestNoCallIsAddedToARunThatHasEnded(t *testing.T) {
 	})
 }
 
-// A call that is under way while its run ends is not added to it: it is refused, and what it has changed is taken back.
-func TestACallThatItsRunDoesNotWaitFor(t *testing.T) {
+// A call that is executing while its run ends is refused, and its change is rolled back.
+func TestCallDuringTheEndOfItsRunIsRefused(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		t.Parallel()
@@ -118,7 +117,7 @@ func runOf(h *reevetest.Host, a reeve.Agent) reeve.Run {
 	return list.Runs[0]
 }
 
-// The kill switch: nothing starts, what is queued is skipped, due or not, and a run that was under way changes nothing
+// With the kill switch on nothing starts, queued wakes are skipped, due or not, and a run in progress changes nothing
 // more.
 func TestG25_StopSkipsWhatIsQueued(t *testing.T) {
 	t.Parallel()
@@ -154,8 +153,8 @@ func TestG25_StopSkipsWhatIsQueued(t *testing.T) {
 	kit.Eventually(t, "it to run again", func() bool { return committed(h, "write_file") == 1 })
 }
 
-// Whoever turned the kill switch on, and left before they were answered, has stopped what runs.
-func TestG25_TheCallerOfAStopGoesAway(t *testing.T) {
+// A caller that turns the kill switch on and disconnects has stopped what runs.
+func TestG25_StopWorksWithoutItsCaller(t *testing.T) {
 	t.Parallel()
 	for _, whom := range []string{"coach", ""} {
 		ctx, leave := context.WithCancel(t.Context())
@@ -195,8 +194,8 @@ func TestG25_TheCallerOfAStopGoesAway(t *testing.T) {
 	}
 }
 
-// An end that was never written ends nothing: the agent lives on, and so do its runs.
-func TestL08_AnAbandonedEndEndsNothing(t *testing.T) {
+// An end whose commit fails ends nothing: the agent and its runs continue.
+func TestL08_FailedEndEndsNothing(t *testing.T) {
 	t.Parallel()
 	cfg := host.Config{Dir: t.TempDir()}
 	var broken atomic.Bool
@@ -230,7 +229,7 @@ func TestL08_AnAbandonedEndEndsNothing(t *testing.T) {
 	}
 }
 
-// A server that is told to stop in the middle of a run loses no step of it and repeats none, wherever it was.
+// A server that stops in the middle of a run neither loses nor repeats a step.
 func TestL08_AnOrderlyStopLosesNoStep(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local} {
@@ -283,8 +282,8 @@ func TestL08_AnOrderlyStopLosesNoStep(t *testing.T) {
 	}
 }
 
-// A call that was let through before its run was ended is not made after.
-func TestL08_NoCallSlipsPastAnEnd(t *testing.T) {
+// A call that was decided before its run ended is not made afterwards.
+func TestL08_NoCallAfterTheEndOfItsRun(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(h *reevetest.Host){
 		"cancelled": func(h *reevetest.Host) {

@@ -11,7 +11,7 @@ import (
 	"reeve/test/kit"
 )
 
-// The same demand has the same key, and a key that was served is not served again.
+// Equal wakes have equal run keys, and a served key is not served again.
 func TestL07_KeysAreDeterministic(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t, emitter())
@@ -43,7 +43,7 @@ func TestL07_KeysAreDeterministic(t *testing.T) {
 	}
 }
 
-// The plan is stored before it is acted on: after a crash the run follows it, whatever the config says by then.
+// The plan is stored before it is followed. After a crash the run follows it, although the config has changed.
 func TestL09_TheStoredPlanIsReplayed(t *testing.T) {
 	t.Parallel()
 	g := kit.NewBlockingTool()
@@ -81,7 +81,7 @@ func TestL09_TheStoredPlanIsReplayed(t *testing.T) {
 	}
 }
 
-// Messages are rows of their own, linked, and never change; large content is apart.
+// Messages are linked rows that never change. Large content is stored separately.
 func TestL12_MessagesAreImmutableRows(t *testing.T) {
 	t.Parallel()
 	big := kit.Tool("big", reeve.Read, func(context.Context, *reeve.Invocation) (any,
@@ -130,7 +130,7 @@ func TestL12_MessagesAreImmutableRows(t *testing.T) {
 	}
 }
 
-// A run that parks goes on when its person has decided, and a person can end one that runs or waits.
+// A parked run continues when its person has decided. A person can end a run that runs or waits.
 func TestL08_ParkedRunsResumeAndCancelledOnesEnd(t *testing.T) {
 	t.Parallel()
 	for _, decision := range []string{"approve", "deny"} {
@@ -215,7 +215,7 @@ func TestL08_ParkedRunsResumeAndCancelledOnesEnd(t *testing.T) {
 	}
 }
 
-// A person who takes a call of a run back does not put the run out of step.
+// A person who undoes a call of a run does not change the position of the run in its plan.
 func TestL08_AnUndoDoesNotMoveThePlan(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)

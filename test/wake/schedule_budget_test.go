@@ -13,7 +13,7 @@ import (
 	"reeve/test/kit"
 )
 
-// Operators' budgets bind scheduled runs, nobody sees them in a schema, and the run's row says what it cost.
+// Budgets of the operator apply to scheduled runs and appear in no schema. The row of the run shows its cost.
 func TestO18_BudgetsBindScheduledRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{RunCalls: 3})

@@ -12,9 +12,9 @@ import (
 	"reeve/test/kit"
 )
 
-// A schedule begins anew when its time changes, and not when the same is said in other words, or a zone that it does
-// not go by.
-func TestO13_TheSameTimeInOtherWordsBeginsNothingAnew(t *testing.T) {
+// A schedule restarts when its time changes, not when the same time is written differently or a zone that it does not
+// use changes.
+func TestO13_EqualCadenceDoesNotRestartASchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{})
 		a := b.NewAgent("aide", nil)
@@ -72,8 +72,9 @@ func TestO13_TheSameTimeInOtherWordsBeginsNothingAnew(t *testing.T) {
 	})
 }
 
-// One that failed too often, or is paused or over, stays so when its time is said again, and not when it gets another.
-func TestO13_TheSameTimeRevivesNothing(t *testing.T) {
+// A schedule that failed too often, is paused or is over stays so when it gets the same time again, but not when it
+// gets another.
+func TestO13_EqualCadenceDoesNotReviveASchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{})
 		b.NewAgent("broken", kit.Object{
@@ -115,7 +116,7 @@ func TestO13_TheSameTimeRevivesNothing(t *testing.T) {
 	})
 }
 
-// Settings that cannot be are refused at the start, and the address of a webhook is not shown.
+// Impossible settings are refused at the start, and the address of a webhook is not shown.
 func TestO18_SettingsAreChecked(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]host.Config{

@@ -12,7 +12,7 @@ import (
 	"reeve/test/kit"
 )
 
-// Through the clock changes of 2000 in Berlin, a daily schedule fires once a day.
+// Through the clock changes of 2000 in Berlin a daily schedule fires once a day.
 func TestO14_ClockChangesGiveOneRunADay(t *testing.T) {
 	for _, k := range []struct{ start, end, want string }{
 		// 02:30 is skipped: 03:00 local
@@ -38,8 +38,9 @@ func TestO14_ClockChangesGiveOneRunADay(t *testing.T) {
 	}
 }
 
-// Asleep for three days: one run, marked; what was missed is shown. A clock put forward by a day is the same.
-func TestO15_AsleepForThreeDays(t *testing.T) {
+// After three days of sleep there is one run, marked, with the number of missed times. A clock that is put forward by a
+// day has the same effect.
+func TestO15_MissedTimesAreOneRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{})
 		b.NewAgent("aide", nil)
@@ -68,7 +69,7 @@ func TestO15_AsleepForThreeDays(t *testing.T) {
 	})
 }
 
-// The clock is put back an hour: nothing fires again.
+// The clock is put back by an hour. Nothing fires again.
 func TestO15_TheClockGoesBack(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -114,7 +115,7 @@ func TestO15_TheClockGoesBack(t *testing.T) {
 	})
 }
 
-// A new zone keeps the wall-clock intent.
+// A new zone keeps the wall-clock time.
 func TestO15_ZoneChangeKeepsTheWallClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{})

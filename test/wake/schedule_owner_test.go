@@ -14,9 +14,9 @@ import (
 	tools "reeve/toolbox/journal"
 )
 
-// TestL17_NothingOfAUsersOwnOnNobodysBehalf: an agent that a change has woken acts for nobody, and time, plans and
-// ratings are somebody's. What is the workspace's it can change, and for a person it can do all of it.
-func TestL17_NothingOfAUsersOwnOnNobodysBehalf(t *testing.T) {
+// An agent that a change woke acts for no user, so it cannot change time entries, plans and ratings, which belong to
+// users. It can change data of the workspace, and for a user it can change everything.
+func TestL17_RunWithoutAUserCannotChangeUserData(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	h.Want(200, nil, "PUT", "/api/profiles/assistant", api.ProfileRequest{Capabilities: tools.Capabilities()})
@@ -70,8 +70,8 @@ func TestL17_NothingOfAUsersOwnOnNobodysBehalf(t *testing.T) {
 	}
 }
 
-// Another user's schedule or run is like one that does not exist, to every tool, to the letter.
-func TestO11_AnothersIsNotThere(t *testing.T) {
+// To every tool, another user's schedule or run looks exactly like a missing one.
+func TestO11_SchedulesOfOthersAreHidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{})
 		a := b.NewAgent("aide", nil)

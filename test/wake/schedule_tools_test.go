@@ -13,9 +13,8 @@ import (
 	"reeve/test/kit"
 )
 
-// The output of a run comes in pages that join to it, whatever the characters and however long a page is asked for:
-// none is cut in its turn.
-func TestO13_PagesOfOutputJoinWhateverTheCharacters(t *testing.T) {
+// Pages of the output of a run join to the output, whatever its characters and the page length. No page is cut again.
+func TestO13_PagesOfOutputJoin(t *testing.T) {
 	for _, most := range kit.OutputCaps {
 		synctest.Test(t, func(t *testing.T) {
 			b := kit.NewBubbleHost(t, host.Config{OutputCap: most})
@@ -51,7 +50,7 @@ func TestO13_PagesOfOutputJoinWhateverTheCharacters(t *testing.T) {
 	}
 }
 
-// A list of schedules is not cut before it says how to go on.
+// A list of schedules is not cut before it says how to continue.
 func TestO13_SchedulesInPages(t *testing.T) {
 	for _, most := range kit.OutputCaps {
 		synctest.Test(t, func(t *testing.T) {
@@ -313,8 +312,8 @@ func TestO13_ScheduleTools(t *testing.T) {
 	})
 }
 
-// What a run said is shown in parts, and none of them shows a part of a secret.
-func TestG21_NoPageOfARunPartsASecret(t *testing.T) {
+// No page of the output of a run shows a part of a secret.
+func TestG21_RunOutputPageDoesNotSplitASecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{})
 		secret := "a pass phrase that is so long that a page of it holds no other word, " +

@@ -15,9 +15,8 @@ import (
 	"reeve/test/kit"
 )
 
-// TestO18_AScheduledRunOfAModel: the operator's budget ends a scheduled run of a model that would go on for ever; the
-// run's row says how often the model was asked and what that cost, as the model's own server counts it; and no request
-// to the model says anything of the budget.
+// The budget of the operator ends a scheduled run of a model that would never stop. The row of the run shows model
+// calls and cost as the provider counts them, and no request mentions the budget.
 func TestO18_AScheduledRunOfAModel(t *testing.T) {
 	t.Parallel()
 	var asked int
@@ -58,8 +57,8 @@ func TestO18_AScheduledRunOfAModel(t *testing.T) {
 	}
 }
 
-// TestO17_ResultsGoBackToTheConversation: agents make schedules in two conversations; each conversation is given the
-// result of its own schedule, and of one that notifies never neither it nor the person hears anything.
+// Agents create schedules in two conversations. Each conversation gets the result of its own schedule. A schedule that
+// never notifies sends nothing to conversation or person.
 func TestO17_ResultsGoBackToTheConversation(t *testing.T) {
 	t.Parallel()
 	words := []string{"tides", "stars", "moons"}

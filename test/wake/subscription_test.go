@@ -15,8 +15,8 @@ import (
 	"reeve/test/kit"
 )
 
-// A predicate is no way to what its agent, or the user who made the subscription, may not see: neither by what it holds
-// for, nor by what is said where it cannot be asked.
+// A predicate does not reveal what its agent, or the user who made the subscription, may not see: neither by its result
+// nor by its errors.
 func TestL16_PredicatesSeeWhatTheirAgentMay(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
@@ -95,7 +95,7 @@ func TestL16_PredicatesSeeWhatTheirAgentMay(t *testing.T) {
 	}
 }
 
-// Classes do not mix: an id that looks like a key is an id.
+// Token classes do not mix: an id that looks like a key is an id.
 func TestL03_TokenClassesDoNotCrossOver(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t, emitter())
@@ -127,9 +127,9 @@ func TestL03_TokenClassesDoNotCrossOver(t *testing.T) {
 	}
 }
 
-// Fifty edits within the window of 100 ms are one run that was triggered by all of them, and each of their keys is
-// terminal. The server looks for work after every edit, so that without a window each would be a run of its own. The
-// next edit, when the window is over, is another run.
+// Fifty edits within the window of 100 ms are one run that names all of them, and each of their keys is terminal. The
+// server looks for work after every edit, so that without a window each would be a run. The next edit after the window
+// is another run.
 func TestL04_FiftyEditsOneRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{})
@@ -176,7 +176,7 @@ func TestL04_FiftyEditsOneRun(t *testing.T) {
 	})
 }
 
-// A change during a run is one more run; the agent's own writes are none.
+// A change during a run causes one more run. The agent's own writes cause none.
 func TestL05_AChangeDuringARunAndItsOwn(t *testing.T) {
 	t.Parallel()
 	g := kit.NewBlockingTool()
@@ -201,7 +201,7 @@ func TestL05_AChangeDuringARunAndItsOwn(t *testing.T) {
 	}
 }
 
-// Predicates see the entity as it is when the window is over.
+// Predicates see the entity as it is at the end of the window.
 func TestL06_PredicatesSeeTheEntityAfterTheBatch(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
