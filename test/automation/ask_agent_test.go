@@ -14,7 +14,7 @@ import (
 // their code.
 func TestW19_AScriptAsksAnAgent(t *testing.T) {
 	t.Parallel()
-	d := newDeeds()
+	d := newEffectLog()
 	cfg := host.Config{Dir: t.TempDir()}
 	cfg.Models.Default, cfg.Models.Script = "rehearsal", kit.WriteScript(t, `- {when: {system: I am writer, said: rain}, text: "It pours."}
 - {when: {system: I am writer, said: fog}, text: '{"line": "Grey."}'}

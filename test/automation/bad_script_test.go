@@ -15,12 +15,12 @@ import (
 // Scripts fail in every known way. Each run ends within its limits with a typed error at the line of the script, the
 // ledger is right, and the server keeps working.
 func TestK22_BadScripts(t *testing.T) {
-	d := newDeeds()
+	d := newEffectLog()
 	cfg := kit.FastConfig(t)
 	// enough for each on a busy machine; the endless ones take all of it
 	cfg.ScriptTime = host.Duration(10 * time.Second)
 	h := reevetest.StartWith(t, cfg, d.tools()...)
-	a := newAuto(t, h, "bad", `1`)
+	a := newAutomation(t, h, "bad", `1`)
 	inItem := func(body string) string {
 		return "await Items.withItem(input, 'Bad', async (ctx) => {\n  await Mail.send({ to: input });\n  " + body +
 			"\n});"
@@ -126,7 +126,7 @@ func TestBadInput_AnAgentIsNotTurnedIntoAnAutomation(t *testing.T) {
 // A script may return or throw any text. Its run ends.
 func TestL08_ScriptOutputOfAnyText(t *testing.T) {
 	t.Parallel()
-	a, _ := automate(t, `1`)
+	a, _ := newMailer(t, `1`)
 	a.SaveVersion(`'a\u0000b'`, false)
 	if out := a.MustComplete().Run.Output; !strings.Contains(out, "a\uFFFDb") && !strings.Contains(out, `a\u0000b`) {
 		t.Errorf("it came to %q", out)
@@ -138,7 +138,7 @@ func TestL08_ScriptOutputOfAnyText(t *testing.T) {
 // A total that is not a number of items is refused with the same error, NaN and Infinity included.
 func TestK13_InvalidTotalsAreRefused(t *testing.T) {
 	t.Parallel()
-	a, _ := automate(t, `Items.total(0)`)
+	a, _ := newMailer(t, `Items.total(0)`)
 	a.MustComplete()
 	for _, n := range []string{"NaN", "Infinity", "-Infinity", "null", "undefined", "", "-1", "1.5", "1e300", "2 ** 53",
 		"'3'"} {

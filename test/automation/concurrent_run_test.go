@@ -14,7 +14,7 @@ import (
 // Runs that are steps of turns run in parallel. Only one of them works on an item at a time.
 func TestK14_RunsSideBySide(t *testing.T) {
 	t.Parallel()
-	h, _, d := stepper(t, kit.Object{"assembly": "context"}, map[string]string{"context": `
+	h, _, d := runWithSteps(t, kit.Object{"assembly": "context"}, map[string]string{"context": `
 await Items.withItem('shared', 'x', async ({ item }) => { if (!item.isDone) await Mail.send({ to: 'x', text: input.session_id || String(Math.random()) }) });
 input.request`})
 	at, goOn := make(chan struct{}), make(chan struct{})
@@ -54,7 +54,7 @@ func TestK14_SecondCreatorOfAnAutomationIsRefused(t *testing.T) {
 	answers := make([]int, 2)
 	for i, body := range []kit.Call{{"name": "mailer", "source": "'first'"}, {"name": "mailer"}} {
 		both.Go(func() { answers[i] = a.Do("POST", "/api/automations", body).Status })
-		kit.Eventually(t, "it waits", func() bool { return locked(t, c) == i+1 })
+		kit.Eventually(t, "it waits", func() bool { return countLockWaits(t, c) == i+1 })
 	}
 	if _, err := c.Exec(t.Context(), `SELECT pg_advisory_unlock(1)`); err != nil {
 		t.Fatal(err)
@@ -65,8 +65,8 @@ func TestK14_SecondCreatorOfAnAutomationIsRefused(t *testing.T) {
 
 func TestK14_TwoAutomations(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, three)
-	b := newAuto(t, a.Host, "second", three)
+	a, d := newMailer(t, threeItems)
+	b := newAutomation(t, a.Host, "second", threeItems)
 	a.MustComplete()
 	b.MustComplete()
 	a.WantItems(3)

@@ -18,7 +18,7 @@ func TestK15_CrashInAHandler(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"send", "note"} {
 		t.Run(name, func(t *testing.T) {
-			d := newDeeds()
+			d := newEffectLog()
 			source := strings.ReplaceAll(
 				`for (const id of ['a', 'b']) await Items.withItem(id, id, async (ctx) => { if (ctx.item.isDone) return; await Mail.NAME({ to: id + '1' }); await Mail.list(); await Mail.NAME({ to: id + '2' }) })`, "NAME", name)
 			var old *reevetest.Host
@@ -32,7 +32,7 @@ func TestK15_CrashInAHandler(t *testing.T) {
 				return "looked", nil
 			}
 			old = reevetest.StartWith(t, kit.FastConfig(t), tools...)
-			was := newAuto(t, old, "mailer", source)
+			was := newAutomation(t, old, "mailer", source)
 			before := func() string { d.mu.Lock(); defer d.mu.Unlock(); return fmt.Sprint(d.done["b1"]) }
 			was.MustComplete() // in a world of its own: it knows nothing of the crash
 			kit.Equal(t, before(), "1", "the first effect")
@@ -61,7 +61,7 @@ func TestK15_StopDuringACall(t *testing.T) {
 		plan bool
 	}{{"send", false}, {"note", false}, {"send", true}, {"note", true}} {
 		t.Run(kit.JoinValues(c.name, c.plan), func(t *testing.T) {
-			cfg, d := kit.FastConfig(t), newDeeds()
+			cfg, d := kit.FastConfig(t), newEffectLog()
 			began, stopping := make(chan struct{}, 1), make(chan struct{})
 			tools := d.tools()
 			for i, what := range tools[:2] { // send and note
@@ -79,7 +79,7 @@ func TestK15_StopDuringACall(t *testing.T) {
 				}
 			}
 			h := reevetest.Run(t, cfg, tools...)
-			a := newAuto(t, h, "mailer",
+			a := newAutomation(t, h, "mailer",
 				strings.ReplaceAll(`await Items.withItem('a', 'A', async (ctx) => { if (ctx.item.isDone) return; await Mail.NAME({ to: '1' }); await Mail.NAME({ to: '2' }) })`, "NAME", c.name))
 			ended := func() (r reeve.AutomationRun) {
 				kit.Eventually(t, "the run ends", func() bool {

@@ -11,13 +11,13 @@ import (
 	"reeve/test/kit"
 )
 
-// breaking is an automation on PostgreSQL, whose server loses its connection when it first commits that item b was
-// entered.
-func breaking(t *testing.T, source string) (*kit.Automation, *deeds) {
+// startWithFailingCommit starts an automation on PostgreSQL whose server loses its connection at the first commit that
+// records item b.
+func startWithFailingCommit(t *testing.T, source string) (*kit.Automation, *effectLog) {
 	t.Helper()
-	cfg, d := kit.FastConfig(t), newDeeds()
+	cfg, d := kit.FastConfig(t), newEffectLog()
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
-	a := newAuto(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer", source)
+	a := newAutomation(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer", source)
 	kit.ExecPostgres(t, cfg.Database, `CREATE SEQUENCE entered`,
 		`CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			IF NEW.item_id = 'b' AND nextval('entered') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
@@ -29,7 +29,7 @@ func breaking(t *testing.T, source string) (*kit.Automation, *deeds) {
 // A script cannot catch a database failure. Its run continues when the database is back.
 func TestK18_TheDatabaseFailsARun(t *testing.T) {
 	t.Parallel()
-	a, d := breaking(t, `
+	a, d := startWithFailingCommit(t, `
 		const caught = [];
 		for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async (ctx) => {
 		  try { await Mail.list({}) } catch (e) { caught.push(e.code + ': ' + e.message) }
@@ -44,7 +44,7 @@ func TestK18_TheDatabaseFailsARun(t *testing.T) {
 // A plan that is being applied when the database fails is continued, and none of its items fails.
 func TestK28_TheDatabaseFailsAnApply(t *testing.T) {
 	t.Parallel()
-	a, d := breaking(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: id }) })`)
+	a, d := startWithFailingCommit(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: id }) })`)
 	asked := a.StartRun(kit.Call{"type": "dry"})
 	a.Want(201, &asked, "POST", "/api/plans/"+asked.Run.ID+"/apply", nil)
 	r := a.ServeRun(asked)
@@ -58,17 +58,17 @@ func TestK19_SaveDuringAFailure(t *testing.T) {
 	t.Parallel()
 	cfg := kit.FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
-	a := newAuto(t, reevetest.StartWith(t, cfg, newDeeds().tools()...), "mailer", `oops()`)
+	a := newAutomation(t, reevetest.StartWith(t, cfg, newEffectLog().tools()...), "mailer", `oops()`)
 	c := kit.ExecPostgres(t, cfg.Database, // whoever writes what a failure led to waits for us
 		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
 		`CREATE TRIGGER wait BEFORE INSERT ON automation_failures FOR EACH ROW EXECUTE FUNCTION wait()`,
 		`SELECT pg_advisory_lock(1)`)
 	var both sync.WaitGroup
 	both.Go(func() { a.RunOnce() })
-	kit.Eventually(t, "the failure is decided", func() bool { return locked(t, c) == 1 })
+	kit.Eventually(t, "the failure is decided", func() bool { return countLockWaits(t, c) == 1 })
 	saved := make(chan string, 1)
 	both.Go(func() { saved <- a.SaveVersion(`'well'`, false) })
-	kit.Eventually(t, "the version is saved, or waits", func() bool { return len(saved) == 1 || locked(t, c) == 2 })
+	kit.Eventually(t, "the version is saved, or waits", func() bool { return len(saved) == 1 || countLockWaits(t, c) == 2 })
 	if _, err := c.Exec(t.Context(), `SELECT pg_advisory_unlock(1)`); err != nil {
 		t.Fatal(err)
 	}

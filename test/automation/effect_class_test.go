@@ -11,16 +11,16 @@ import (
 	"reeve/test/kit"
 )
 
-// twoLetters sends a letter for each of two items, and hides what goes wrong if it can.
+// twoLetters is a script that sends a letter for each of two items and hides errors if it can.
 const twoLetters = `
 for (const id of ['a', 'b']) await Items.withItem(id, 'Letter ' + id, async (ctx) => {
   if (ctx.item.isDone) return;
   try { await General.send({ to: id }) } catch (e) { Console.log(e.code) }
 })`
 
-// midScript runs twoLetters until the first request has had its effect but not its answer, and gives the world as a
-// crash would leave it then.
-func midScript(t *testing.T, w *kit.Witness, effect reeve.Effect, spec map[string]any) *kit.Automation {
+// crashMidScript runs twoLetters until the first request has had its effect but no answer, and returns the automation
+// on a host that started as after a crash at that moment.
+func crashMidScript(t *testing.T, w *kit.Witness, effect reeve.Effect, spec map[string]any) *kit.Automation {
 	t.Helper()
 	h := reevetest.StartWith(t, kit.FastConfig(t))
 	s := map[string]any{"method": "POST", "url": w.URL + "/send"}
@@ -62,7 +62,7 @@ func midScript(t *testing.T, w *kit.Witness, effect reeve.Effect, spec map[strin
 func TestG09_KeyedInAScript(t *testing.T) {
 	t.Parallel()
 	w := kit.NewWitness(t)
-	a := midScript(t, w, reeve.Keyed, nil)
+	a := crashMidScript(t, w, reeve.Keyed, nil)
 	a.WaitForRun(reeve.RunCompleted)
 	effects, requests := w.Count()
 	kit.Equal(t, kit.JoinValues(effects, requests, w.Keys()[0] == w.Keys()[1], a.ItemState("a"), a.ItemState("b")),
@@ -74,7 +74,7 @@ func TestG10_VerifiableInAScript(t *testing.T) {
 	t.Parallel()
 	t.Run("applied", func(t *testing.T) {
 		w := kit.NewWitness(t)
-		a := midScript(t, w, reeve.Verifiable, kit.VerifySpec(w, nil))
+		a := crashMidScript(t, w, reeve.Verifiable, kit.VerifySpec(w, nil))
 		a.WaitForRun(reeve.RunCompleted)
 		effects, requests := w.Count()
 		kit.Equal(t, kit.JoinValues(effects, requests, a.ItemState("a"), a.ItemState("b")), "2 2 done done",
@@ -82,7 +82,7 @@ func TestG10_VerifiableInAScript(t *testing.T) {
 	})
 	t.Run("not applied", func(t *testing.T) {
 		w := kit.NewWitness(t)
-		a := midScript(t, w, reeve.Verifiable, kit.VerifySpec(w, nil))
+		a := crashMidScript(t, w, reeve.Verifiable, kit.VerifySpec(w, nil))
 		w.Forget() // the far side lost it
 		first := w.Keys()[0]
 		a.WaitForRun(reeve.RunCompleted)
@@ -93,7 +93,7 @@ func TestG10_VerifiableInAScript(t *testing.T) {
 	})
 	t.Run("cannot tell", func(t *testing.T) {
 		w := kit.NewWitness(t)
-		a := midScript(t, w, reeve.Verifiable,
+		a := crashMidScript(t, w, reeve.Verifiable,
 			kit.VerifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}}))
 		kit.Eventually(t, "the operation is unknown", func() bool {
 			if _, err := a.Step(t.Context()); err != nil {
@@ -119,7 +119,7 @@ func TestG11_UnsafeInAScript(t *testing.T) {
 		"skip": "2 done done"} {
 		t.Run(choice, func(t *testing.T) {
 			w := kit.NewWitness(t)
-			a := midScript(t, w, reeve.Unsafe, nil)
+			a := crashMidScript(t, w, reeve.Unsafe, nil)
 			a.WaitForRun(reeve.RunParked)
 			_, requests := w.Count()
 			kit.Equal(t, kit.JoinValues(requests, len(kit.GetInbox(a.Host).Unknown), a.ItemState("a")),
@@ -214,7 +214,7 @@ func TestG13_TheSameInAScript(t *testing.T) {
 // An unknown outcome parks the run until a person resolves it. Then the script continues.
 func TestG11_UnknownInAScript(t *testing.T) {
 	t.Parallel()
-	a, d := lostInAScript(t)
+	a, d := runWithUnknownOutcome(t)
 	h, unknown := a.Host, kit.GetInbox(a.Host).Unknown
 	h.Want(200, nil, "POST", "/api/operations/"+unknown[0].ID+"/resolve", kit.Call{"resolution": "happened"})
 	kit.Eventually(t, "the run goes on", func() bool {
@@ -229,7 +229,7 @@ func TestG11_UnknownInAScript(t *testing.T) {
 // A call that needs approval parks the run until a person approves.
 func TestG14_ApprovalInAScript(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, three)
+	a, d := newMailer(t, threeItems)
 	a.Want(200, nil, "PATCH", "/api/agents/mailer", kit.Call{"policy": kit.Call{"tools": kit.Call{"mail_send": "ask"}}})
 	r := a.RunOnce()
 	kit.Equal(t, kit.JoinValues(r.Run.State, d), "parked map[]", "it waits")

@@ -12,13 +12,15 @@ import (
 	"reeve/test/kit"
 )
 
-// flaky is a tool that fails with a code until it is told not to: typed where it arises, whatever its words.
-type flaky struct {
-	deeds *deeds
+// failingTool is a tool that fails with a code while one is set.
+type failingTool struct {
+	deeds *effectLog
 	code  reeve.Code
 }
 
-func (f *flaky) tools() []reeve.Tool {
+// tools returns the tools of the test scripts: mail_list is a read, mail_send is keyed with the identity to, mail_note
+// is local.
+func (f *failingTool) tools() []reeve.Tool {
 	act := func(context.Context, *reeve.Invocation) (any, error) {
 		f.deeds.mu.Lock()
 		code := f.code
@@ -26,28 +28,30 @@ func (f *flaky) tools() []reeve.Tool {
 		if code != "" {
 			return nil, reeve.Errorf(code, "timeout, unauthorized, syntax error: words say nothing")
 		}
-		return "tried", f.deeds.do("tried")
+		return "tried", f.deeds.record("tried")
 	}
 	change, look := kit.Tool("mail_try", reeve.Keyed, act), kit.Tool("mail_look", reeve.Read, act)
 	change.Pack, look.Pack = "mail", "mail"
 	return []reeve.Tool{change, look}
 }
 
-func (f *flaky) fail(code reeve.Code) {
+// setCode sets the code with which calls fail. An empty code lets them pass.
+func (f *failingTool) setCode(code reeve.Code) {
 	f.deeds.mu.Lock()
 	defer f.deeds.mu.Unlock()
 	f.code = code
 }
 
-// catchAll does whatever a script can to hide a failure.
+// catchAll is a script that does everything possible to hide a failure.
 const catchAll = `
 try { await Items.withItem('a', 'A', async (ctx) => { if (ctx.item.isDone) return; try { await Mail.try({}) } catch (e) {} finally { Console.log('went on') } }) } catch (e) {}
 'all is well'`
 
-func routed(t *testing.T, cfg host.Config, source string) (*kit.Automation, *flaky) {
+// startWithFailingTool starts an automation whose script calls a failingTool.
+func startWithFailingTool(t *testing.T, cfg host.Config, source string) (*kit.Automation, *failingTool) {
 	t.Helper()
-	d := newDeeds()
-	f := &flaky{deeds: d}
+	d := newEffectLog()
+	f := &failingTool{deeds: d}
 	h := reevetest.StartWith(t, cfg, append(d.tools(), f.tools()...)...)
 	a := &kit.Automation{Host: h, T: t, Name: "mailer"}
 	h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "source": source,
@@ -71,8 +75,8 @@ func TestK18_FailureStopsAndNotifies(t *testing.T) {
 		{reeve.Internal, reeve.InternalFailure, look, "an internal error of Reeve"},
 	} {
 		t.Run(string(c.class)+" "+string(c.code), func(t *testing.T) {
-			a, f := routed(t, kit.FastConfig(t), c.source)
-			f.fail(c.code)
+			a, f := startWithFailingTool(t, kit.FastConfig(t), c.source)
+			f.setCode(c.code)
 			r := a.MustFail(c.class)
 			kit.Equal(t, kit.JoinValues(r.Script.Log, f.deeds, a.ItemState("a")), "map[] failed",
 				"nothing was swallowed")
@@ -87,7 +91,7 @@ func TestK18_FailureStopsAndNotifies(t *testing.T) {
 			kit.Equal(t, kit.JoinValues(len(a.ListScriptJobs()), len(a.ListRetries(reeve.WakeQueued))), "0 0",
 				"neither repaired nor tried again")
 
-			f.fail("")
+			f.setCode("")
 			a.ScheduleSoon("never")
 			kit.Eventually(t, "the schedule's run to end", func() bool {
 				a.Settle(t.Context())
@@ -107,8 +111,8 @@ func TestK18_FailureStopsAndNotifies(t *testing.T) {
 // The default delays are 10 s, 20 s and 40 s up to five attempts. Then a person is notified.
 func TestK18_NetworkBacksOff(t *testing.T) {
 	t.Parallel()
-	a, f := routed(t, host.Config{Dir: t.TempDir()}, catchAll)
-	f.fail(reeve.Unavailable)
+	a, f := startWithFailingTool(t, host.Config{Dir: t.TempDir()}, catchAll)
+	f.setCode(reeve.Unavailable)
 	for n, want := range []time.Duration{10, 20, 40, 80, 160} {
 		r := a.MustFail(reeve.NetworkFailure)
 		m := a.Get()
@@ -122,11 +126,11 @@ func TestK18_NetworkBacksOff(t *testing.T) {
 	kit.Equal(t, kit.JoinValues(a.Get().Status, len(a.ListRetries(reeve.WakeQueued)), len(a.ListNotifications()),
 		len(a.ListScriptJobs())), "stopped 0 1 0",
 		"the sixth")
-	f.fail("")
+	f.setCode("")
 	a.MustComplete()
 	kit.Equal(t, kit.JoinValues(a.Get().Status, a.Get().Failure == nil), "active true",
 		"a person's run that succeeds resets the counters")
-	f.fail(reeve.Timeout)
+	f.setCode(reeve.Timeout)
 	a.SaveVersion(strings.ReplaceAll(catchAll, "Mail.try", "Mail.look"), false)
 	a.Want(200, nil, "POST", a.Path("/items/reprocess"), kit.Call{"item": "a"})
 	a.MustFail(reeve.NetworkFailure)
@@ -138,8 +142,8 @@ func TestK18_NetworkFailuresAreRetried(t *testing.T) {
 	t.Parallel()
 	cfg := kit.FastConfig(t)
 	cfg.RetryMax = host.Duration(time.Minute)
-	d := newDeeds()
-	f := &flaky{deeds: d, code: reeve.RateLimited}
+	d := newEffectLog()
+	f := &failingTool{deeds: d, code: reeve.RateLimited}
 	h := reevetest.Run(t, cfg, append(d.tools(), f.tools()...)...)
 	a := &kit.Automation{Host: h, T: t, Name: "mailer"}
 	h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "source": catchAll,
@@ -150,7 +154,7 @@ func TestK18_NetworkFailuresAreRetried(t *testing.T) {
 		return m.Failure != nil &&
 			m.Failure.NetworkFailures >= 2
 	})
-	f.fail("")
+	f.setCode("")
 	kit.Eventually(t, "it succeeds", func() bool {
 		return a.Get().Failure == nil && a.ListItems("status=done").
 			Total == 1
@@ -174,8 +178,8 @@ func TestK18_NetworkFailuresAreRetried(t *testing.T) {
 func TestK18_RetryDuringAStopIsSkipped(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
-		a, f := routed(t, cfg, catchAll)
-		f.fail(reeve.Unavailable)
+		a, f := startWithFailingTool(t, cfg, catchAll)
+		f.setCode(reeve.Unavailable)
 		a.MustFail(reeve.NetworkFailure)
 		a.Want(204, nil, "POST", "/api/stop", kit.Call{"reason": "a drill"})
 		kit.Equal(t, len(a.ListRetries(reeve.WakeQueued)), 1, "retries that wait")
@@ -190,7 +194,7 @@ func TestK18_RetryDuringAStopIsSkipped(t *testing.T) {
 			!strings.Contains(told[0].Title, "its retry was skipped because everything in the workspace is stopped") {
 			t.Errorf("the person was told %+v", told)
 		}
-		f.fail("")
+		f.setCode("")
 		a.Want(200, nil, "POST", a.Path("/resume"), nil)
 		a.Settle(t.Context())
 		kit.Equal(t, kit.JoinValues(f.deeds, a.ItemState("a"), a.Get().Status), "map[tried:1] done active",
@@ -207,7 +211,7 @@ func TestK18_ThreeFixesThenAPerson(t *testing.T) {
 answers:
   - {when: {said: "/Version 1\\.\\d of automation .*failed/"}, calls: [{name: scripts_fix, args: {source: "await Items.withItem('a', 'A', () => { stillUndefined() })", comment: tried}}]}
   - {when: {tool: scripts_fix}, text: "I tried."}`)
-	a, _ := routed(t, cfg, source)
+	a, _ := startWithFailingTool(t, cfg, source)
 	a.MustFail(reeve.LogicFailure, "undefinedFunction")
 	a.Settle(t.Context())
 	m := a.Get()
@@ -232,7 +236,7 @@ answers:
 // An item that only a person can decide goes to that person, not to the maintainer.
 func TestK18_AttentionGoesToAPerson(t *testing.T) {
 	t.Parallel()
-	a, f := routed(t, kit.FastConfig(t),
+	a, f := startWithFailingTool(t, kit.FastConfig(t),
 		`await Items.withItem('5', 'Item 5', async () => { await Mail.send({ to: '5', text: 'one' }); await Mail.send({ to: 'x' }) })`)
 	f.deeds.refuse("x", true)
 	a.MustFail(reeve.LogicFailure, "x was refused")

@@ -20,7 +20,8 @@ import (
 
 var mailTools = []string{"mail_send", "mail_note", "mail_vague", "mail_any", "mail_list"}
 
-const three = `
+// threeItems is a script that processes three items.
+const threeItems = `
 for (const id of ['a', 'b', 'c']) {
   await Items.withItem(id, 'Letter ' + id, async (ctx) => {
     if (ctx.item.isDone) return;
@@ -39,7 +40,7 @@ const (
 	badScript  = `for (const id of await Mail.list({})) await Mail.send({ to: id })`
 )
 
-// plannerScript is a model that looks, tries, is corrected, asks, saves, schedules and tells.
+// plannerScript is a model script that looks, tries, is corrected, asks, saves, schedules and reports.
 const plannerScript = `
 answers:
   - when: {said: "/The user answered: every morning/", system: You are the planner}
@@ -57,17 +58,18 @@ answers:
   - {when: {tool: scripts_save}, text: "Saved."}
 `
 
-// deeds counts what was done, by what was said.
-type deeds struct {
+// effectLog counts effects by their text.
+type effectLog struct {
 	mu   sync.Mutex
 	done map[string]int
 	fail map[string]bool // what is refused
 	hook func(string)    // called before it is done
 }
 
-func newDeeds() *deeds { return &deeds{done: map[string]int{}, fail: map[string]bool{}} }
+func newEffectLog() *effectLog { return &effectLog{done: map[string]int{}, fail: map[string]bool{}} }
 
-func (d *deeds) do(what string) error {
+// record counts an effect, or fails if it is refused.
+func (d *effectLog) record(what string) error {
 	if d.hook != nil {
 		d.hook(what)
 	}
@@ -80,27 +82,29 @@ func (d *deeds) do(what string) error {
 	return nil
 }
 
-func (d *deeds) refuse(what string, yes bool) {
+// refuse sets whether an effect is refused.
+func (d *effectLog) refuse(what string, yes bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fail[what] = yes
 }
 
-func (d *deeds) String() string {
+func (d *effectLog) String() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return fmt.Sprint(d.done)
 }
 
-// tools are what scripts of tests call: look changes nothing, send is keyed and its identity is to, note is local.
-func (d *deeds) tools() []reeve.Tool {
+// tools returns the tools of the test scripts: mail_list is a read, mail_send is keyed with the identity to, mail_note
+// is local.
+func (d *effectLog) tools() []reeve.Tool {
 	args := json.RawMessage(`{"type":"object","properties":{"to":{"type":"string","minLength":1},"text":{"type":"string"}},"required":["to"],"additionalProperties":false}`)
 	act := func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		var in struct{ To, Text string }
 		if err := json.Unmarshal(inv.Args, &in); err != nil {
 			return nil, err
 		}
-		return map[string]string{"sent": in.To}, d.do(in.To + in.Text)
+		return map[string]string{"sent": in.To}, d.record(in.To + in.Text)
 	}
 	send, note := kit.Tool("mail_send", reeve.Keyed, act), kit.Tool("mail_note", reeve.Local, act)
 	vague := kit.Tool("mail_vague", "", act)
@@ -119,26 +123,28 @@ func (d *deeds) tools() []reeve.Tool {
 	return []reeve.Tool{send, note, vague, dynamic, look}
 }
 
-func automate(t *testing.T, source string) (*kit.Automation, *deeds) {
+// newMailer starts a host with an automation named mailer and the tools of an effectLog.
+func newMailer(t *testing.T, source string) (*kit.Automation, *effectLog) {
 	t.Helper()
-	d := newDeeds()
+	d := newEffectLog()
 	h := reevetest.StartWith(t, kit.FastConfig(t), d.tools()...)
-	return newAuto(t, h, "mailer", source), d
+	return newAutomation(t, h, "mailer", source), d
 }
 
-func newAuto(t *testing.T, h *reevetest.Host, name, source string) *kit.Automation {
+// newAutomation creates an automation with the tools of an effectLog.
+func newAutomation(t *testing.T, h *reevetest.Host, name, source string) *kit.Automation {
 	t.Helper()
 	a := &kit.Automation{Host: h, T: t, Name: name}
 	h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": name, "source": source, "tools": mailTools})
 	return a
 }
 
-// lostInAScript runs a script whose call nobody can tell the outcome of.
-func lostInAScript(t *testing.T) (*kit.Automation, *deeds) {
+// runWithUnknownOutcome runs a script with a call of unknown outcome.
+func runWithUnknownOutcome(t *testing.T) (*kit.Automation, *effectLog) {
 	t.Helper()
-	d := newDeeds()
+	d := newEffectLog()
 	lost := kit.Tool("mail_lose", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
-		_ = d.do("lost")
+		_ = d.record("lost")
 		return nil, reeve.Errorf(reeve.Timeout, "no answer")
 	})
 	lost.Pack = "mail"
@@ -155,8 +161,8 @@ func lostInAScript(t *testing.T) (*kit.Automation, *deeds) {
 	return a, d
 }
 
-// locked counts who waits for somebody else in the database.
-func locked(t *testing.T, c *pgx.Conn) (n int) {
+// countLockWaits returns how many sessions of the database wait for a lock.
+func countLockWaits(t *testing.T, c *pgx.Conn) (n int) {
 	if err := c.QueryRow(t.Context(),
 		`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).
 		Scan(&n); err != nil {
@@ -165,25 +171,26 @@ func locked(t *testing.T, c *pgx.Conn) (n int) {
 	return n
 }
 
-func planning(t *testing.T, cfg host.Config) (*kit.Automation, *deeds) {
+// newPlannedAutomation starts a host with an automation named letters that has no script yet.
+func newPlannedAutomation(t *testing.T, cfg host.Config) (*kit.Automation, *effectLog) {
 	t.Helper()
-	d := newDeeds()
+	d := newEffectLog()
 	h := reevetest.StartWith(t, cfg, d.tools()...)
 	a := &kit.Automation{Host: h, T: t, Name: "letters"}
 	h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "tools": mailTools})
 	return a, d
 }
 
-// stepper runs a Reeve whose model is overheard, with automations that can send mail, by name and source, and an agent
-// bot with this config.
-func stepper(t *testing.T, config kit.Object,
-	scripts map[string]string) (*reevetest.Host, *kit.RecordingModel, *deeds) {
+// runWithSteps runs a host whose model records its requests, with automations by name and source, and an agent bot with
+// a config.
+func runWithSteps(t *testing.T, config kit.Object,
+	scripts map[string]string) (*reevetest.Host, *kit.RecordingModel, *effectLog) {
 	t.Helper()
 	script, err := model.ParseScript([]byte("answers:\n- {text: 'You said it.', when: {said: /./}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, heard := newDeeds(), &kit.RecordingModel{Model: model.Rehearsal(script)}
+	d, heard := newEffectLog(), &kit.RecordingModel{Model: model.Rehearsal(script)}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard}, d.tools()...)
 	for name, source := range scripts {
 		h.Want(http.StatusCreated, nil, "POST", "/api/automations", kit.Call{"name": name, "source": source,

@@ -12,7 +12,7 @@ import (
 // A call that waits for approval does not run after a person skipped or restarted its item, and says why.
 func TestK16_AnApprovalEndsWithItsItem(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, `for (const id of ['a', 'b']) await Items.withItem(id, id, async ({ item }) => { if (!item.isDone) await Mail.send({ to: id, text: String(item.attempt) }) })`)
+	a, d := newMailer(t, `for (const id of ['a', 'b']) await Items.withItem(id, id, async ({ item }) => { if (!item.isDone) await Mail.send({ to: id, text: String(item.attempt) }) })`)
 	a.Want(200, nil, "PATCH", "/api/agents/mailer", kit.Call{"policy": kit.Call{"tools": kit.Call{"mail_send": "ask"}}})
 	withdrawn := func(id, says string) {
 		t.Helper()
@@ -59,7 +59,7 @@ func TestK16_AnApprovalEndsWithItsItem(t *testing.T) {
 // An unknown outcome of a skipped item still waits for a person, but it is not run again.
 func TestK16_UnknownOutcomeOfASkippedItem(t *testing.T) {
 	t.Parallel()
-	a, _ := lostInAScript(t)
+	a, _ := runWithUnknownOutcome(t)
 	op := kit.GetInbox(a.Host).Unknown[0]
 	a.Want(200, nil, "POST", a.Path("/items/skip"), kit.Call{"item": "a"})
 	var why api.Problem
@@ -74,7 +74,7 @@ func TestK16_UnknownOutcomeOfASkippedItem(t *testing.T) {
 // yet; otherwise the next run does.
 func TestK16_ReprocessDuringARun(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, `for (let i = 10; i < input.to; i++) await Items.withItem('i' + i, 'x', async ({ item }) => { if (!item.isDone) await Mail.send({ to: item.id }); else if (i === 20) await Mail.list() }); input.to`)
+	a, d := newMailer(t, `for (let i = 10; i < input.to; i++) await Items.withItem('i' + i, 'x', async ({ item }) => { if (!item.isDone) await Mail.send({ to: item.id }); else if (i === 20) await Mail.list() }); input.to`)
 	kit.Equal(t, a.StartRun(kit.Call{"input": kit.Call{"to": 40}}).Run.State, reeve.RunCompleted, "the first run")
 	a.SaveVersion(`await Items.withItem('i00', 'x', async () => {}); await Items.withItem('i01', 'x', async () => {});
 for (let i = 10; i < 40; i++) await Items.withItem('i' + i, 'x', async ({ item }) => { if (!item.isDone || i === 20) await Mail.send({ to: item.id + (i === 20 ? '!' : '') }) })`, true)

@@ -27,7 +27,7 @@ const work = async (id, title) => {
 for (let i = 10; i < input.to; i++) await work('i' + i, 'Item ' + i + input.mark);
 for (const id of ['i12', 'i15', 'q "<&>', 'q "<&>', 'ü é', 'x\u2028y', 'i14']) await work(id, id + input.mark);
 seen.join(' ')`
-	a, d := automate(t, source)
+	a, d := newMailer(t, source)
 	d.refuse("i13", true)
 	r := a.StartRun(kit.Call{"input": kit.Call{"to": 20, "mark": ""}})
 	kit.Equal(t, r.Run.State, reeve.RunFailed, "an item failed")
@@ -55,7 +55,7 @@ seen.join(' ')`
 // call is.
 func TestK20_CallThatIsNotAwaited(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, `for (const id of input.ids) await Items.withItem(id, id, async ({ item }) => { if (!item.isDone) Mail.send({ to: id }) }); 'over'`)
+	a, d := newMailer(t, `for (const id of input.ids) await Items.withItem(id, id, async ({ item }) => { if (!item.isDone) Mail.send({ to: id }) }); 'over'`)
 	var ids []string
 	for i := range 20 {
 		ids = append(ids, fmt.Sprint("i", 10+i))
@@ -74,7 +74,7 @@ func TestK20_CallThatIsNotAwaited(t *testing.T) {
 // A call that was made before an item was entered does not belong to it, although it executes while the item is open.
 func TestK10_CallBeforeAnItemIsOutside(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, `Mail.send({ to: 'early' }); await Items.withItem('a', 'a', async () => { await Mail.list() })`)
+	a, d := newMailer(t, `Mail.send({ to: 'early' }); await Items.withItem('a', 'a', async () => { await Mail.list() })`)
 	a.MustFail(reeve.LogicFailure, "outside Items.withItem")
 	kit.Equal(t, len(d.done), 0, "deeds")
 }
@@ -82,7 +82,7 @@ func TestK10_CallBeforeAnItemIsOutside(t *testing.T) {
 // A person's decision about an item counts at once, for the current item and for later ones.
 func TestK16_PersonDecidesDuringARun(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async ({ item }) => {
+	a, d := newMailer(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async ({ item }) => {
   if (item.isDone) return;
   await Mail.send({ to: id + 1 }); await Mail.send({ to: id + 2 });
 }).catch((e) => e); 'over'`)
@@ -116,9 +116,9 @@ func TestK16_PersonDecidesDuringARun(t *testing.T) {
 // A handler that never ends does not affect the items before it.
 func TestK22_EndlessHandlerKeepsEarlierItems(t *testing.T) {
 	t.Parallel()
-	d, cfg := newDeeds(), kit.FastConfig(t)
+	d, cfg := newEffectLog(), kit.FastConfig(t)
 	cfg.ScriptTime = host.Duration(3 * time.Second)
-	a := newAuto(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer",
+	a := newAutomation(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer",
 		`for (let i = 10; i < 40; i++) await Items.withItem('i' + i, 'x', async ({ item }) => { if (i === 39) for (;;) {}; if (i < 12) await Mail.send({ to: 'i' + i }) })`)
 	a.MustFail(reeve.LogicFailure, "the time is over")
 	kit.Equal(t, len(d.done), 2, "deeds")

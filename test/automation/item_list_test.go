@@ -51,9 +51,9 @@ func TestK13_WhatNeedsAttentionIsInTheInbox(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		t.Parallel()
-		d := newDeeds()
+		d := newEffectLog()
 		h := reevetest.StartWith(t, cfg, d.tools()...)
-		a := newAuto(t, h, "mailer",
+		a := newAutomation(t, h, "mailer",
 			`Items.withItem('x', 'Letter', async () => { await Mail.send({to: 'ann', text: '1'}); throw new Error('halt'); })`)
 		a.StartRun(kit.Call{})
 		a.SaveVersion(`Items.withItem('x', 'Letter', async () => { await Mail.send({to: 'ann', text: '2'}); })`, true)
@@ -82,7 +82,7 @@ func TestK13_QuestionsAreInTheInbox(t *testing.T) {
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		t.Parallel()
 		cfg.Model = kit.ScriptedModel(t, plannerScript)
-		a, _ := planning(t, cfg)
+		a, _ := newPlannedAutomation(t, cfg)
 		k := a.Plan("answer my letters")
 		var box api.Inbox
 		a.Want(200, &box, "GET", "/api/inbox", nil)
@@ -108,9 +108,9 @@ func TestK13_QuestionsAreInTheInbox(t *testing.T) {
 
 func TestK12_List(t *testing.T) {
 	t.Parallel()
-	a, _ := automate(t, `for (let i = 0; i < 150; i++) { try { await Items.withItem('i' + String(149 - i).padStart(3, '0'), 'I', () => { if (i === 7) throw new Error('seven') }) } catch (e) {} }`)
+	a, _ := newMailer(t, `for (let i = 0; i < 150; i++) { try { await Items.withItem('i' + String(149 - i).padStart(3, '0'), 'I', () => { if (i === 7) throw new Error('seven') }) } catch (e) {} }`)
 	a.RunOnce()
-	other := newAuto(t, a.Host, "other", `await Items.withItem('i001', 'Other', () => 1)`)
+	other := newAutomation(t, a.Host, "other", `await Items.withItem('i001', 'Other', () => 1)`)
 	other.MustComplete()
 	other.WantItems(1)
 	a.SaveVersion(`
@@ -132,7 +132,7 @@ func TestK12_NewestFirst(t *testing.T) {
 	for i := range 60 {
 		ids = append(ids, fmt.Sprintf("i%02d", i*37%60)) // each once
 	}
-	a, _ := automate(t, `for (const id of `+string(kit.MustJSON(ids))+`) {
+	a, _ := newMailer(t, `for (const id of `+string(kit.MustJSON(ids))+`) {
 		try { await Items.withItem(id, 'Item', () => { if (id > 'i54') throw new Error('no') }) } catch (e) {}
 	}`)
 	a.RunOnce()

@@ -10,7 +10,7 @@ import (
 
 func TestK03_NewItem(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, `
+	a, d := newMailer(t, `
 		const seen = await Items.withItem('a', 'Letter a', async (ctx) => {
 		  const l = await Items.list({ id: 'a' });
 		  await Mail.send({ to: 'a' });
@@ -31,7 +31,7 @@ func TestK03_NewItem(t *testing.T) {
 
 func TestK04_DoneItem(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, three)
+	a, d := newMailer(t, threeItems)
 	a.MustComplete()
 	before := a.GetItem("a").Item
 	r := a.MustComplete()
@@ -44,7 +44,7 @@ func TestK04_DoneItem(t *testing.T) {
 
 func TestK05_ChangeOfADoneItem(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, three)
+	a, d := newMailer(t, threeItems)
 	a.MustComplete()
 	a.SaveVersion(`try { await Items.withItem('b', 'B', async () => { try { await Mail.send({ to: 'again' }) } catch (e) {} }) } catch (e) {}
 		await Items.withItem('d', 'D', async () => { await Mail.send({ to: 'd' }) })`, false)
@@ -56,13 +56,13 @@ func TestK05_ChangeOfADoneItem(t *testing.T) {
 
 func TestK06_FailedItem(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, three)
+	a, d := newMailer(t, threeItems)
 	d.refuse("b", true)
 	first := a.MustFail(reeve.LogicFailure, "b was refused")
 	kit.Equal(t, kit.JoinValues(a.ItemState("a"), a.ItemState("b")), "done failed", "after the first run")
 	a.WantItems(2)
 	d.refuse("b", false)
-	a.SaveVersion(strings.Replace(three, "Letter", "Better letter", 1), true)
+	a.SaveVersion(strings.Replace(threeItems, "Letter", "Better letter", 1), true)
 	second := a.MustComplete()
 	v := a.GetItem("b")
 	kit.Equal(t, kit.JoinValues(v.State, v.FirstRun == first.Run.ID, v.LastRun == second.Run.ID, v.Title, v.Attempt),
@@ -72,7 +72,7 @@ func TestK06_FailedItem(t *testing.T) {
 
 func TestK07_Throw(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, strings.Replace(three, "if (ctx", "if (id === 'b') throw new Error('cannot read b');\nif (ctx",
+	a, d := newMailer(t, strings.Replace(threeItems, "if (ctx", "if (id === 'b') throw new Error('cannot read b');\nif (ctx",
 		1))
 	r := a.MustFail(reeve.LogicFailure, "cannot read b", "script.js:4")
 	kit.Equal(t, kit.JoinValues(a.ItemState("a"), a.ItemState("b"), r.Script.Progress.Failed), "done failed 1", "items")
@@ -86,7 +86,7 @@ func TestK07_Throw(t *testing.T) {
 
 func TestK08_OneItemAtATime(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, `await Items.withItem('outer', 'Outer', async () => { try { await Items.withItem('inner', 'Inner', async () => {}) } catch (e) {} })`)
+	a, d := newMailer(t, `await Items.withItem('outer', 'Outer', async () => { try { await Items.withItem('inner', 'Inner', async () => {}) } catch (e) {} })`)
 	a.MustFail(reeve.LogicFailure, `"inner"`, `"outer"`)
 	kit.Equal(t, a.ItemState("outer"), reeve.ItemFailed, "the outer item")
 	a.WantItems(1)
@@ -101,7 +101,7 @@ func TestK08_OneItemAtATime(t *testing.T) {
 
 func TestK09_BadItems(t *testing.T) {
 	t.Parallel()
-	a, _ := automate(t, `1`)
+	a, _ := newMailer(t, `1`)
 	for source, says := range map[string]string{
 		`Items.withItem('', 'T', () => 1)`:                     "id",
 		`Items.withItem('  ', 'T', () => 1)`:                   "id",
@@ -127,7 +127,7 @@ func TestK09_BadItems(t *testing.T) {
 
 func TestK10_ChangeOutsideAnItem(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, `Console.log('hello', {a: 1}); (await Mail.list()).length + (await Mail.any({ to: 'read' })).sent.length`)
+	a, d := newMailer(t, `Console.log('hello', {a: 1}); (await Mail.list()).length + (await Mail.any({ to: 'read' })).sent.length`)
 	r := a.MustComplete()
 	kit.Equal(t, r.Run.Output, "7", "what reads gave")
 	kit.Equal(t, r.Script.Log, `hello {"a":1}`, "the log")
@@ -144,14 +144,14 @@ func TestK10_ChangeOutsideAnItem(t *testing.T) {
 
 func TestK11_BadInputFirst(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, `let e; try { await Mail.send({ to: 7, too: 1 }) } catch (x) { e = x } e.code`)
+	a, d := newMailer(t, `let e; try { await Mail.send({ to: 7, too: 1 }) } catch (x) { e = x } e.code`)
 	kit.Equal(t, a.MustComplete().Run.Output, string(reeve.Validation), "bad input outside an item")
 	kit.Equal(t, d.String(), "map[]", "what was done")
 }
 
 func TestK16_SkippedUntilReprocessed(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, three)
+	a, d := newMailer(t, threeItems)
 	d.refuse("b", true)
 	a.MustFail(reeve.LogicFailure)
 	d.refuse("b", false)
@@ -174,7 +174,7 @@ func TestK16_SkippedUntilReprocessed(t *testing.T) {
 // never allowed, however short their handlers are.
 func TestK08_TwoItemsAtOnce(t *testing.T) {
 	t.Parallel()
-	a, _ := automate(t, `1`)
+	a, _ := newMailer(t, `1`)
 	for name, source := range map[string]string{
 		"first":  `await Promise.all([Items.withItem('NAME1', 'One', () => 1), Items.withItem('NAME2', 'Two', () => 1)])`,
 		"later":  `await Items.withItem('NAME0', 'Zero', () => 1); await Promise.allSettled([Items.withItem('NAME1', 'One', () => 1), Items.withItem('NAME2', 'Two', () => 1)])`,

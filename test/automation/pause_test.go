@@ -14,7 +14,7 @@ import (
 
 func TestK17_PauseAndResume(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, `
+	a, d := newMailer(t, `
 		for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async (ctx) => {
 		  if (ctx.item.isDone) return;
 		  await Mail.send({ to: id });
@@ -52,8 +52,8 @@ func TestK17_PauseAndResume(t *testing.T) {
 func TestK17_PausedRunsContinueAfterResume(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
-		d := newDeeds()
-		a := newAuto(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer", `
+		d := newEffectLog()
+		a := newAutomation(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer", `
 			for (const id of ['a', 'b']) await Items.withItem(input + id, id, async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: input + id }) })`)
 		d.hook = func(what string) {
 			if what == "onea" {
@@ -80,7 +80,7 @@ func TestK17_PausedRunsContinueAfterResume(t *testing.T) {
 // One call of the run has seen the pause and another is still running when the automation is resumed.
 func TestK17_ResumedBeforeThePausedRunHasEnded(t *testing.T) {
 	t.Parallel()
-	d := newDeeds()
+	d := newEffectLog()
 	var a *kit.Automation
 	tools := d.tools()
 	looks := 0
@@ -92,7 +92,7 @@ func TestK17_ResumedBeforeThePausedRunHasEnded(t *testing.T) {
 		}
 		return nil, ctx.Err()
 	}
-	a = newAuto(t, reevetest.StartWith(t, kit.FastConfig(t), tools...), "mailer", `
+	a = newAutomation(t, reevetest.StartWith(t, kit.FastConfig(t), tools...), "mailer", `
 		await Items.withItem('a', 'A', async (ctx) => {
 		  if (ctx.item.isDone) return;
 		  let looked = false;
@@ -113,13 +113,13 @@ func TestK17_FailedResumeCanBeRepeated(t *testing.T) {
 	for _, planned := range []bool{false, true} {
 		for commit := range int32(2) {
 			var left atomic.Int32 // commits until the power fails
-			cfg, d := kit.FastConfig(t), newDeeds()
+			cfg, d := kit.FastConfig(t), newEffectLog()
 			cfg.OnFault.OnBefore = func() {
 				if left.Load() > 0 && left.Add(-1) == 0 {
 					panic("the power fails")
 				}
 			}
-			a := newAuto(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer", `
+			a := newAutomation(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer", `
 				for (const id of ['a', 'b', 'c']) await Items.withItem(id, id, async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: id }) })`)
 			d.hook = func(what string) {
 				if what == "b" {

@@ -16,13 +16,13 @@ import (
 	"reeve/test/kit"
 )
 
-// shelf is a tool with a preview: it puts a value under a key, based on what is there.
-type shelf struct {
-	deeds *deeds
+// previewTool is a tool with a preview that puts a value under a key, based on the present value.
+type previewTool struct {
+	deeds *effectLog
 	held  map[string]string
 }
 
-func (s *shelf) tool() reeve.Tool {
+func (s *previewTool) tool() reeve.Tool {
 	type in struct{ Key, Value string }
 	read := func(inv *reeve.Invocation) (v in) { _ = json.Unmarshal(inv.Args, &v); return v }
 	t := kit.Tool("shelf_put", reeve.Keyed, func(_ context.Context, inv *reeve.Invocation) (any, error) {
@@ -30,7 +30,7 @@ func (s *shelf) tool() reeve.Tool {
 		s.deeds.mu.Lock()
 		s.held[v.Key] = v.Value
 		s.deeds.mu.Unlock()
-		return "put", s.deeds.do(v.Key)
+		return "put", s.deeds.record(v.Key)
 	})
 	t.Preview = func(_ context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
 		v := read(inv)
@@ -45,8 +45,8 @@ func (s *shelf) tool() reeve.Tool {
 
 func TestK28_PlanAndApply(t *testing.T) {
 	t.Parallel()
-	d := newDeeds()
-	s := &shelf{d, map[string]string{"a": "old"}}
+	d := newEffectLog()
+	s := &previewTool{d, map[string]string{"a": "old"}}
 	h := reevetest.StartWith(t, kit.FastConfig(t), append(d.tools(), s.tool())...)
 	a := &kit.Automation{Host: h, T: t, Name: "planner"}
 	h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "tools": append([]string{"shelf_put"}, mailTools...), "source": `
@@ -102,7 +102,7 @@ func TestK28_PlanAndApply(t *testing.T) {
 // A plan has more than one page. The client reads all of it, and what is applied is what can be read.
 func TestK28_PlanOfSeveralPages(t *testing.T) {
 	t.Parallel()
-	a, _ := automate(t, `for (let n = 1; n <= 501; n++) await Items.withItem('item ' + n, 'Item', async () => {})`)
+	a, _ := newMailer(t, `for (let n = 1; n <= 501; n++) await Items.withItem('item ' + n, 'Item', async () => {})`)
 	r := a.StartRun(kit.Call{"type": "dry"})
 	kit.Equal(t, string(r.Run.State), "completed", "the dry run")
 	var page api.Plan
@@ -123,7 +123,7 @@ func TestK28_PlanOfSeveralPages(t *testing.T) {
 // A dry run that continues after a crash plans anew. Items that only the first attempt found are not part of the plan.
 func TestK28_PlanAfterACrash(t *testing.T) {
 	t.Parallel()
-	d := newDeeds()
+	d := newEffectLog()
 	lists := func(found []string, then func()) []reeve.Tool {
 		tools := d.tools()
 		tools[len(tools)-1].Handler = func(_ context.Context, inv *reeve.Invocation) (any, error) {
@@ -141,7 +141,7 @@ func TestK28_PlanAfterACrash(t *testing.T) {
 			next = kit.RestartAfterCrash(old, lists([]string{"c"}, nil)...)
 		}
 	})...)
-	a := newAuto(t, old, "mailer", `
+	a := newAutomation(t, old, "mailer", `
 		for (const id of await Mail.list({})) await Items.withItem(id, id, async () => { await Mail.send({ to: id }) });
 		await Mail.list({})`)
 	run := a.StartRun(kit.Call{"type": "dry"}).Run.ID
@@ -163,7 +163,7 @@ func TestK28_PlanAfterACrash(t *testing.T) {
 func TestK28_ConcurrentApply(t *testing.T) {
 	t.Parallel()
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
-		d := newDeeds()
+		d := newEffectLog()
 		h := start(d.tools()...)
 		a := &kit.Automation{Host: h, T: t, Name: "planner"}
 		h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "tools": mailTools,
@@ -195,7 +195,7 @@ func TestK28_ConcurrentApply(t *testing.T) {
 // An item that a script finishes without a change is part of the plan and is done when the plan is applied.
 func TestK28_ItemsWithoutAChange(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async ({ item }) => { if (!item.isDone && id === 'b') await Mail.send({ to: id }) })`)
+	a, d := newMailer(t, `for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async ({ item }) => { if (!item.isDone && id === 'b') await Mail.send({ to: id }) })`)
 	r := a.StartRun(kit.Call{"type": "dry"})
 	kit.Equal(t, kit.JoinValues(r.Run.State, r.Script.Progress.Planned, a.ListItems("").Total), "completed 1 0",
 		"the dry run")

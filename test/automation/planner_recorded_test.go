@@ -27,7 +27,7 @@ func TestK27_RecordedTraffic(t *testing.T) {
 	cfg := kit.FastConfig(t)
 	cfg.Models.Default, cfg.Models.Anthropic = "anthropic/claude-sonnet-4-5",
 		model.Endpoint{URL: provider.URL, Key: "not-a-real-key-0123"}
-	a, d := planning(t, cfg)
+	a, d := newPlannedAutomation(t, cfg)
 	k := a.Plan("answer my letters")
 	kit.Equal(t, kit.JoinValues(k.State, k.Result, k.Message),
 		"done 1.0 Every letter gets one answer. Activate it when that is what you want.", "the script job")

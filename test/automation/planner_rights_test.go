@@ -16,7 +16,7 @@ func TestG29_PlannedScriptHasTheRightsOfItsRequester(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		t.Parallel()
-		a, d := planning(t, cfg)
+		a, d := newPlannedAutomation(t, cfg)
 		a.Plan("hello") // makes the planner and its kind
 		kit.NewPersona(a.Host, "boss", kit.Object{"kind": "planner"}, "delegate", "scripts_save", "scripts_schedule",
 			"scripts_eval", "mail_list")

@@ -15,7 +15,7 @@ import (
 // schedule of an earlier plan ends.
 func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
 	t.Parallel()
-	a, _ := planning(t, kit.FastConfig(t))
+	a, _ := newPlannedAutomation(t, kit.FastConfig(t))
 	tell := a.TalkToPlanner()
 	a.SaveByPlanner(tell, "1.0")
 	tell(scheduleSeven)
@@ -48,7 +48,7 @@ func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
 // The schedule of a plan ends when another version is activated, and begins again with its version.
 func TestK27_ActivatingAVersionActivatesItsSchedule(t *testing.T) {
 	t.Parallel()
-	a, _ := planning(t, kit.FastConfig(t))
+	a, _ := newPlannedAutomation(t, kit.FastConfig(t))
 	tell := a.TalkToPlanner()
 	a.SaveByPlanner(tell, "1.0")
 	tell(scheduleSeven)
@@ -69,7 +69,7 @@ func TestK27_ActivatingAVersionActivatesItsSchedule(t *testing.T) {
 // asked. Versions that are not active, or paused, wait.
 func TestK27_PlannerReschedulesAnActiveVersion(t *testing.T) {
 	t.Parallel()
-	a, _ := planning(t, kit.FastConfig(t))
+	a, _ := newPlannedAutomation(t, kit.FastConfig(t))
 	tell := a.TalkToPlanner()
 	a.SaveByPlanner(tell, "1.0")
 	a.Activate("1.0")

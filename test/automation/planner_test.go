@@ -19,7 +19,7 @@ func TestK27_PlannerWritesAScript(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		cfg.Model = kit.ScriptedModel(t, plannerScript)
-		a, d := planning(t, cfg)
+		a, d := newPlannedAutomation(t, cfg)
 		watched := a.WatchKeys("SCHEDULE", "NOTIFICATION")
 		k := a.Plan("answer my letters")
 		kit.Equal(t, kit.JoinValues(k.State, k.Question), "asking How often?", "a question is a row")
@@ -80,7 +80,7 @@ answers:
   - {when: {tool: scripts_runs, result: "/of undefined.*1.0/"}, calls: [{name: scripts_eval, args: {source: "`+goodScript+`"}}]}
   - {when: {tool: scripts_eval, result: "/mail:b.*mail_send/"}, calls: [{name: scripts_fix, args: {source: "`+goodScript+`", comment: "nothing.there is not there"}}]}
   - {when: {tool: scripts_fix, result: '"applied":true'}, text: "Mended."}`)
-		a, d := planning(t, cfg)
+		a, d := newPlannedAutomation(t, cfg)
 		a.SaveVersion(broken, false)
 		a.MustFail(reeve.LogicFailure, "'there' of undefined")
 		kit.Equal(t, kit.JoinValues(d, a.Get().Status, a.Get().Failure.Repairs), "map[a:1] repairing 1",
@@ -125,7 +125,7 @@ func TestK27_AFixThatChangesIdentityIsRefused(t *testing.T) {
 answers:
   - {when: {said: failed}, calls: [{name: scripts_fix, args: {source: "`+c.fix+`", comment: "It is the same, I promise."}}]}
   - {when: {tool: scripts_fix}, text: "{{results}}"}`)
-			a, d := planning(t, cfg)
+			a, d := newPlannedAutomation(t, cfg)
 			if c.before != "" {
 				a.SaveVersion(c.before, false)
 				a.MustComplete()
@@ -156,7 +156,7 @@ answers:
 func TestK27_RepairFailsWhenTheMaintainerIsStopped(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
-		a, d := planning(t, cfg)
+		a, d := newPlannedAutomation(t, cfg)
 		a.Want(201, nil, "POST", "/api/agents", kit.Call{"name": "mender", "kind": "maintainer"})
 		a.SaveVersion(strings.Replace(goodScript, "await Mail.send", "if (!input) oops(); await Mail.send", 1), false)
 		a.Want(204, nil, "POST", "/api/stop", kit.Call{"agent": "mender", "reason": "not now"})
@@ -185,7 +185,7 @@ func TestK27_StopAfterARepair(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		var a *kit.Automation
-		cfg.Model = interposed{kit.ScriptedModel(t, `
+		cfg.Model = hookedModel{kit.ScriptedModel(t, `
 answers:
   - {when: {said: "/Version 1.0/", system: You are the maintainer}, calls: [{name: scripts_fix, args: {source: "`+goodScript+`", comment: "oops is not there"}}]}
   - {when: {tool: scripts_fix, result: '"applied":true'}, text: "Mended."}`), func(r model.Request) {
@@ -193,8 +193,8 @@ answers:
 				a.Want(204, nil, "POST", "/api/stop", kit.Call{"agent": "letters"})
 			}
 		}}
-		var d *deeds
-		a, d = planning(t, cfg)
+		var d *effectLog
+		a, d = newPlannedAutomation(t, cfg)
 		a.SaveVersion(strings.Replace(goodScript, "await Mail.send", "oops(); await Mail.send", 1), false)
 		a.MustFail(reeve.LogicFailure)
 		a.Settle(t.Context())
@@ -234,14 +234,14 @@ func TestK27_ScriptJobEndsWithoutThePlanner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 				var a *kit.Automation
-				cfg.Model = interposed{kit.ScriptedModel(t, plannerScript), func(model.Request) {
+				cfg.Model = hookedModel{kit.ScriptedModel(t, plannerScript), func(model.Request) {
 					if during := c.during; during != nil {
 						c.during = nil
 						during(a)
 					}
 				}}
 				defer func(f func(*kit.Automation)) { c.during = f }(c.during)
-				a, _ = planning(t, cfg)
+				a, _ = newPlannedAutomation(t, cfg)
 				var k reeve.ScriptJob
 				a.Want(201, &k, "POST", a.Path("/plan"), kit.Call{"request": "answer my letters"})
 				if c.before != nil {
@@ -275,7 +275,7 @@ answers:
   - {when: {said: "/The user answered/", system: You are the planner}, text: "It is saved."}
   - {when: {said: answer my letters, system: You are the planner}, calls: [{name: scripts_save, args: {source: "'hello'", comment: "Says hello."}}, {name: scripts_ask, args: {question: "How often?"}}]}
   - {when: {tool: scripts_ask}, text: "I wait for your answer."}`)
-			a, _ := planning(t, cfg)
+			a, _ := newPlannedAutomation(t, cfg)
 			k := a.Plan("answer my letters")
 			kit.Equal(t, kit.JoinValues(k.State, k.Result), "asking 1.0", "before it is removed")
 			a.Want(200, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", kit.Call{"answer": "every morning"})
@@ -295,7 +295,7 @@ func TestK27_AnswerToARemovedPlanner(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
 		cfg.Model = kit.ScriptedModel(t, plannerScript)
-		a, _ := planning(t, cfg)
+		a, _ := newPlannedAutomation(t, cfg)
 		k := a.Plan("answer my letters")
 		was := k.WorkerID
 		a.Want(204, nil, "DELETE", "/api/agents/planner", nil)
@@ -309,7 +309,7 @@ func TestK27_AnswerToARemovedPlanner(t *testing.T) {
 // A person talks with the planner, which names the automation itself and asks in plain text.
 func TestK27_PlannerInAConversation(t *testing.T) {
 	t.Parallel()
-	a, _ := planning(t, kit.FastConfig(t)) // the rehearsal model calls what it is told to
+	a, _ := newPlannedAutomation(t, kit.FastConfig(t)) // the rehearsal model calls what it is told to
 	a.Plan("hello")
 	c := a.Talk("planner")
 	talk := func(said string) reeve.Turn {
@@ -352,13 +352,13 @@ func TestK27_PlannerInAConversation(t *testing.T) {
 	kit.Equal(t, kit.JoinValues(l.Total, l.Schedules[0].State), "1 active", "its schedule")
 }
 
-// interposed is a model before whose answer something happens.
-type interposed struct {
+// hookedModel is a model that calls a function before it answers.
+type hookedModel struct {
 	model.Model
 	before func(model.Request)
 }
 
-func (m interposed) Answer(ctx context.Context, r model.Request, watch func(model.Delta)) (model.Answer, error) {
+func (m hookedModel) Answer(ctx context.Context, r model.Request, watch func(model.Delta)) (model.Answer, error) {
 	m.before(r)
 	return m.Model.Answer(ctx, r, watch)
 }
@@ -399,14 +399,14 @@ answers:
 		t.Run(name, func(t *testing.T) {
 			var a *kit.Automation
 			cfg := kit.FastConfig(t)
-			cfg.Model = interposed{mind, func(r model.Request) {
+			cfg.Model = hookedModel{mind, func(r model.Request) {
 				for _, p := range r.Messages[len(r.Messages)-1].Parts {
 					if p.Type == model.Result && p.Name == "scripts_get" {
 						c.meanwhile(a)
 					}
 				}
 			}}
-			d := newDeeds()
+			d := newEffectLog()
 			h := reevetest.Run(t, cfg, d.tools()...)
 			a = &kit.Automation{Host: h, T: t, Name: "letters"}
 			h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "tools": mailTools,
@@ -444,7 +444,7 @@ func TestK27_ScriptToolsAreForPlannerAndMaintainer(t *testing.T) {
 answers:
   - {when: {said: begin}, calls: [{name: scripts_fix, args: {source: "1", comment: "not mine"}}]}
   - {when: {tool: scripts_fix}, text: "{{results}}"}`)
-	a, _ := planning(t, cfg)
+	a, _ := newPlannedAutomation(t, cfg)
 	k := a.Plan("begin")
 	if k.State != reeve.ScriptJobFailed || !strings.Contains(k.Message, "not found") {
 		t.Errorf("the planner may fix: %s %s", k.State, k.Message)
@@ -462,7 +462,7 @@ answers:
 // An automation has the planning tools attached, but its script neither sees nor can call them.
 func TestK13_ScriptCannotCallPlanningTools(t *testing.T) {
 	t.Parallel()
-	a, _ := planning(t, kit.FastConfig(t))
+	a, _ := newPlannedAutomation(t, kit.FastConfig(t))
 	a.Want(200, nil, "PUT", "/api/profiles/assistant",
 		kit.Call{"capabilities": []string{"scripts.see", "scripts.plan", "scripts.fix"}})
 	for _, id := range []string{"scripts_list", "scripts_eval", "scripts_save"} {

@@ -16,21 +16,21 @@ import (
 	"reeve/test/kit"
 )
 
-// feed is what somebody who follows a run was told.
-type feed struct {
+// runFeed collects what a follower of a run receives.
+type runFeed struct {
 	mu   sync.Mutex
 	seen []reeve.AutomationRun
 }
 
-func (f *feed) hear(r reeve.AutomationRun) error {
+func (f *runFeed) receive(r reeve.AutomationRun) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seen = append(f.seen, r)
 	return nil
 }
 
-// saw tells whether a run was seen at a place.
-func (f *feed) saw(what string) bool {
+// hasSeen reports whether a run was seen with a progress text.
+func (f *runFeed) hasSeen(what string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.seen {
@@ -45,31 +45,31 @@ func (f *feed) saw(what string) bool {
 // The CLI's client and a WebSocket follow a run and see its progress and its end.
 func TestK25_ProgressIsStreamed(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, `Items.total(3); Console.log('a word'); for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async () => { await Mail.send({ to: id }) })`)
+	a, d := newMailer(t, `Items.total(3); Console.log('a word'); for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async () => { await Mail.send({ to: id }) })`)
 	c, err := client.New(client.Config{URL: a.URL, Token: a.Token})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var events, socket feed
+	var events, socket runFeed
 	var following sync.WaitGroup
 	d.hook = func(what string) {
 		switch what {
 		case "a":
 			run := kit.ListAutomationRuns(a)[0].Run.ID
 			following.Go(func() {
-				if err := c.Automations().FollowRun(t.Context(), "mailer", run, events.hear); err != nil {
+				if err := c.Automations().FollowRun(t.Context(), "mailer", run, events.receive); err != nil {
 					t.Errorf("the events: %v", err)
 				}
 			})
 			following.Go(func() { followSocket(t, a, run, &socket) })
 		case "b":
 			const there = "running 1 3 Letter b 1"
-			kit.Eventually(t, "both see the second item", func() bool { return events.saw(there) && socket.saw(there) })
+			kit.Eventually(t, "both see the second item", func() bool { return events.hasSeen(there) && socket.hasSeen(there) })
 		}
 	}
 	r := a.MustComplete()
 	following.Wait()
-	for name, f := range map[string]*feed{"events": &events, "socket": &socket} {
+	for name, f := range map[string]*runFeed{"events": &events, "socket": &socket} {
 		last := f.seen[len(f.seen)-1]
 		kit.Equal(t, kit.JoinValues(last.Run.State, last.Script.Progress.Done, last.Script.Log), "completed 3 a word",
 			name+": the end")
@@ -77,18 +77,18 @@ func TestK25_ProgressIsStreamed(t *testing.T) {
 	}
 
 	// Who comes late is told the end at once; what is not there, and what is no run of it, is refused.
-	var late feed
-	if err := c.Automations().FollowRun(t.Context(), "mailer", r.Run.ID, late.hear); err != nil || len(late.seen) != 1 {
+	var late runFeed
+	if err := c.Automations().FollowRun(t.Context(), "mailer", r.Run.ID, late.receive); err != nil || len(late.seen) != 1 {
 		t.Errorf("after the end: %d frames, %v", len(late.seen), err)
 	}
-	newAuto(t, a.Host, "other", `1`)
+	newAutomation(t, a.Host, "other", `1`)
 	a.Want(404, nil, "GET", "/api/automations/other/runs/"+r.Run.ID+"/events", nil)
 	a.Want(404, nil, "GET", a.Path("/runs/run_nothing/events"), nil)
 	a.Want(400, nil, "GET", "/automations/mailer/runs/"+r.Run.ID, nil)
 }
 
 // followSocket follows a run over a WebSocket to its end.
-func followSocket(t *testing.T, a *kit.Automation, run string, f *feed) {
+func followSocket(t *testing.T, a *kit.Automation, run string, f *runFeed) {
 	url := strings.Replace(a.URL, "http", "ws", 1) + "/automations/mailer/runs/" + run
 	conn, _, err := websocket.Dial(t.Context(), url,
 		&websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + a.Token},
@@ -107,13 +107,13 @@ func followSocket(t *testing.T, a *kit.Automation, run string, f *feed) {
 			t.Errorf("the socket: %s, %v", text, err)
 			return
 		}
-		_ = f.hear(frame.AutomationRun)
+		_ = f.receive(frame.AutomationRun)
 	}
 }
 
 func TestK25_Progress(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, `Items.total(3); for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async () => { await Mail.send({ to: id }) })`)
+	a, d := newMailer(t, `Items.total(3); for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async () => { await Mail.send({ to: id }) })`)
 	var during reeve.AutomationRun
 	d.hook = func(what string) {
 		if what == "b" {
@@ -133,7 +133,7 @@ func TestK25_Progress(t *testing.T) {
 // an earlier run done.
 func TestK25_RunCostIsCountedOnce(t *testing.T) {
 	t.Parallel()
-	a, d := automate(t, `await Items.withItem('a', 'A', async () => { await Mail.send({ to: 'one' }); await Mail.note({ to: 'two' }); await Mail.send({ to: 'three' }) })`)
+	a, d := newMailer(t, `await Items.withItem('a', 'A', async () => { await Mail.send({ to: 'one' }); await Mail.note({ to: 'two' }); await Mail.send({ to: 'three' }) })`)
 	a.Want(200, nil, "PATCH", "/api/agents/mailer", kit.Call{"policy": kit.Call{"tools": kit.Call{"mail_note": "ask"}}})
 	d.refuse("three", true)
 	r := a.RunOnce()

@@ -18,10 +18,10 @@ import (
 // so. The test moves the next time in the row.
 func TestK26_AMissedScheduleIsOneCatchUp(t *testing.T) {
 	t.Parallel()
-	d := newDeeds()
+	d := newEffectLog()
 	cfg := host.Config{Dir: t.TempDir()}
 	h := reevetest.StartWith(t, cfg, d.tools()...)
-	a := newAuto(t, h, "mailer",
+	a := newAutomation(t, h, "mailer",
 		`await Items.withItem('for ' + input, 'I', async (ctx) => { if (!ctx.item.isDone) await Mail.send({ to: 'you' }) })`)
 	var s api.Schedule
 	h.Want(201, &s, "POST", "/api/schedules", kit.Call{"agent": "mailer", "name": "hourly", "goal": "hour",
@@ -54,13 +54,13 @@ func TestK26_AMissedScheduleIsOneCatchUp(t *testing.T) {
 // Two schedules, a change and a person wake one automation at once. All are served, one after the other.
 func TestK26_Triggers(t *testing.T) {
 	t.Parallel()
-	d := newDeeds()
+	d := newEffectLog()
 	emits := kit.Tool("emits", reeve.Local, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		inv.Emit(reeve.SemanticKey, "LETTER")
 		return "emitted", nil
 	})
 	h := reevetest.Run(t, kit.FastConfig(t), append(d.tools(), emits)...)
-	a := newAuto(t, h, "mailer",
+	a := newAutomation(t, h, "mailer",
 		`await Items.withItem('for ' + input, 'I', async () => { await Mail.send({ to: String(input) }); await Mail.list() })`)
 	other := h.Agent("other", "emits")
 	h.Want(201, nil, "POST", "/api/agents/mailer/subscriptions", kit.Call{"class": "key", "name": "LETTER"})

@@ -17,7 +17,7 @@ import (
 // has, and the model gets its output.
 func TestW02_AutomationAssemblesTheRequest(t *testing.T) {
 	t.Parallel()
-	h, heard, _ := stepper(t, kit.Object{"assembly": "context"}, map[string]string{"context": `
+	h, heard, _ := runWithSteps(t, kit.Object{"assembly": "context"}, map[string]string{"context": `
 const r = input.request;
 const letters = await Mail.list({});
 r.system += ' Letters: ' + letters.join(' ') + '. Turns before: ' + input.recent_turns.length + '. Tools: ' + input.tool_ids.join(' ');
@@ -62,7 +62,7 @@ r`})
 // Fields that the automation leaves out come from the agent. An empty text means no instructions.
 func TestW02_AssemblyDefaults(t *testing.T) {
 	t.Parallel()
-	h, heard, _ := stepper(t, kit.Object{"assembly": "context", "temperature": 0.2, "effort": "high", "max_tokens": 77}, map[string]string{"context": `
+	h, heard, _ := runWithSteps(t, kit.Object{"assembly": "context", "temperature": 0.2, "effort": "high", "max_tokens": 77}, map[string]string{"context": `
 const said = input.user_message.parts[0].text, messages = [{ role: 'user', text: said }];
 said === 'bare' ? { messages, system: '', effort: 'low', temperature: 0.9, max_tokens: 5 } : { messages }`})
 	c := h.Talk("bot")
@@ -83,7 +83,7 @@ said === 'bare' ? { messages, system: '', effort: 'low', temperature: 0.9, max_t
 // After three attempts, or at once if a retry is useless, the turn fails with the error code, and no model is asked.
 func TestW09_FailingAssemblyFailsTheTurn(t *testing.T) {
 	t.Parallel()
-	h, heard, _ := stepper(t, kit.Object{}, map[string]string{
+	h, heard, _ := runWithSteps(t, kit.Object{}, map[string]string{
 		"throws":   `throw new Error('no letters today')`,
 		"words":    `'just words'`,
 		"nothing":  `({ messages: [] })`,
@@ -115,7 +115,7 @@ func TestW09_FailingAssemblyFailsTheTurn(t *testing.T) {
 // A step that a pause ended does not continue after a resume, because its caller already has an error.
 func TestK17_StepEndedByAPauseIsNotResumed(t *testing.T) {
 	t.Parallel()
-	h, _, d := stepper(t, kit.Object{"assembly": "context"}, map[string]string{"context": `
+	h, _, d := runWithSteps(t, kit.Object{"assembly": "context"}, map[string]string{"context": `
 await Items.withItem('a', 'A', async ({ item }) => { await Mail.send({ to: 'one' }); await Mail.send({ to: 'two' }) });
 input.request`})
 	d.hook = func(string) { h.Want(http.StatusOK, nil, "POST", "/api/automations/context/pause", nil) }
@@ -133,7 +133,7 @@ input.request`})
 // An automation takes notes of each turn once. One that fails only flags the turn.
 func TestW22_AnAutomationTakesNotes(t *testing.T) {
 	t.Parallel()
-	h, _, d := stepper(t, kit.Object{"extraction": "notes"}, map[string]string{"notes": `
+	h, _, d := runWithSteps(t, kit.Object{"extraction": "notes"}, map[string]string{"notes": `
 await Items.withItem(input.turn_id, input.input, async (ctx) => {
   if (ctx.item.isDone) return;
   if (input.input === 'bad') throw new Error('I cannot note that');
@@ -157,7 +157,7 @@ await Items.withItem(input.turn_id, input.input, async (ctx) => {
 // Notes that an automation returns are stored.
 func TestW22_NotesOfAnAutomationAreStored(t *testing.T) {
 	t.Parallel()
-	h, heard, _ := stepper(t, kit.Object{"extraction": "notes", "notes": true},
+	h, heard, _ := runWithSteps(t, kit.Object{"extraction": "notes", "notes": true},
 		map[string]string{"notes": `({ notes: [input.input + ' was said'] })`})
 	kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "garden").ID)
 	if got := fmt.Sprint(kit.ListNotes(h, "?agent=bot")); got != "[garden was said]" {

@@ -12,7 +12,7 @@ import (
 func TestK20_RepairKeepsProgress(t *testing.T) {
 	t.Parallel()
 	source := `for (const id of ['1', '2', '3', '4', '5']) await Items.withItem(id, 'Item ' + id, async (ctx) => { if (ctx.item.isDone) return; await Mail.send({ to: id }); %s })`
-	a, d := automate(t, fmt.Sprintf(source, `if (id === '4') undefinedFunction()`))
+	a, d := newMailer(t, fmt.Sprintf(source, `if (id === '4') undefinedFunction()`))
 	a.MustFail(reeve.LogicFailure, "undefinedFunction")
 	kit.Equal(t, a.SaveVersion(fmt.Sprintf(source, ""), true), "1.1", "the fix")
 	a.MustComplete()
@@ -32,7 +32,7 @@ func TestK20_RepairKeepsProgress(t *testing.T) {
 
 func TestK21_Versions(t *testing.T) {
 	t.Parallel()
-	a, _ := automate(t, `'first'`)
+	a, _ := newMailer(t, `'first'`)
 	kit.Equal(t, a.SaveVersion(`'fixed'`, true), "1.1", "a fix")
 	kit.Equal(t, a.SaveVersion(`'second'`, false), "2.0", "a new one")
 	var v reeve.ScriptVersion

@@ -13,15 +13,15 @@ import (
 	"reeve/internal/sandbox/js"
 )
 
-// looker is a host whose one function looks at the worker from outside while its script waits.
-type looker func()
+// workerInspector is a script host whose only function looks at the worker process from outside while the script waits.
+type workerInspector func()
 
-func (l looker) Call(context.Context, string, []js.Arg) (json.RawMessage, error) {
+func (l workerInspector) Call(context.Context, string, []js.Arg) (json.RawMessage, error) {
 	l()
 	return nil, nil
 }
 
-func (l looker) Log(string, string) {}
+func (l workerInspector) Log(string, string) {}
 
 // A script runs in the worker program that the reeve binary contains. Its process has its own namespaces without files,
 // network or other processes.
@@ -43,7 +43,7 @@ func TestK23_WorkersAreIsolated(t *testing.T) {
 	looked := false
 	look := func() {
 		looked = true
-		pid := newestChild(t)
+		pid := findNewestChild(t)
 		for _, name := range []string{"user", "net", "mnt", "pid_for_children", "ipc", "uts"} {
 			ours, _ := os.Readlink("/proc/self/ns/" + name)
 			if theirs, err := os.Readlink("/proc/" + pid + "/ns/" + name); err != nil || theirs == ours {
@@ -69,18 +69,18 @@ func TestK23_WorkersAreIsolated(t *testing.T) {
 		}
 	}
 	v, err := pool.Run(t.Context(), js.Script{Source: "await look(); 41 + 1", Functions: []string{"look"}}, js.Limits{},
-		looker(look))
+		workerInspector(look))
 	if err != nil || string(v) != "42" || !looked {
 		t.Errorf("%s %v", v, err)
 	}
 	if _, err := pool.Run(t.Context(), js.Script{Source: "let a = []; for (;;) a.push('x'.repeat(1e6))"}, js.Limits{},
-		looker(look)); err == nil {
+		workerInspector(look)); err == nil {
 		t.Error("it took all the memory there is")
 	}
 }
 
-// newestChild is the child process that was started last.
-func newestChild(t *testing.T) (pid string) {
+// findNewestChild returns the id of the child process that started last.
+func findNewestChild(t *testing.T) (pid string) {
 	t.Helper()
 	lists, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, f := range lists {

@@ -18,19 +18,19 @@ import (
 	"reeve/test/kit"
 )
 
-// chatter is a bot that talks for twenty seconds without a pause.
-var chatter = "- {when: slow, text: '" + strings.Repeat("word ", 2000) + "', pace: 10ms}\n"
+// longAnswer is a model script with an answer that streams for twenty seconds.
+var longAnswer = "- {when: slow, text: '" + strings.Repeat("word ", 2000) + "', pace: 10ms}\n"
 
-// guest is one who may listen for as long as the token is good.
-type guest struct {
+// tokenHolder is a user whose token may expire.
+type tokenHolder struct {
 	h       *reevetest.Host
 	token   api.NewToken
 	headers http.Header
 }
 
-func newGuest(h *reevetest.Host, name string, expires time.Time) guest {
+func newTokenHolder(h *reevetest.Host, name string, expires time.Time) tokenHolder {
 	h.T.Helper()
-	g := guest{h: h}
+	g := tokenHolder{h: h}
 	body := kit.Object{"name": name, "user": name, "role": "member"}
 	if !expires.IsZero() {
 		body["expires_at"] = expires
@@ -41,17 +41,17 @@ func newGuest(h *reevetest.Host, name string, expires time.Time) guest {
 	return g
 }
 
-// listening is a stream that has begun.
-type listening struct {
+// openStream is a stream that has begun.
+type openStream struct {
 	name  string
 	words int // that were heard; read it when it has ended
 	ended chan time.Time
 }
 
-// hear listens, by server-sent events or, without a method, by a WebSocket, until it is cut off.
-func (g guest) hear(ctx context.Context, method, path, body string) *listening {
+// listen opens a stream by server-sent events or, without a method, by a WebSocket, and reads it until it ends.
+func (g tokenHolder) listen(ctx context.Context, method, path, body string) *openStream {
 	g.h.T.Helper()
-	l := &listening{name: method + " " + path, ended: make(chan time.Time, 1)}
+	l := &openStream{name: method + " " + path, ended: make(chan time.Time, 1)}
 	var next func() (string, bool)
 	if method == "" {
 		conn, _, err := websocket.Dial(ctx, g.h.URL+path, &websocket.DialOptions{HTTPHeader: g.headers})
@@ -95,8 +95,8 @@ func (g guest) hear(ctx context.Context, method, path, body string) *listening {
 	return l
 }
 
-// cut checks that it ends soon after a moment, in the middle of what there is to hear.
-func (l *listening) cut(t *testing.T, after time.Time) {
+// mustEndSoon checks that the stream ends soon after a moment, before all of it was sent.
+func (l *openStream) mustEndSoon(t *testing.T, after time.Time) {
 	t.Helper()
 	if at := <-l.ended; at.Before(after) || at.Sub(after) > kit.StopTimeout || l.words == 0 {
 		t.Errorf("%s ended %v after it should, having heard %d words", l.name, at.Sub(after), l.words)
@@ -106,20 +106,20 @@ func (l *listening) cut(t *testing.T, after time.Time) {
 // A token that expires ends its streams, however much there is to send.
 func TestW12_ExpiredTokenEndsAStream(t *testing.T) {
 	t.Parallel()
-	h := kit.RunScripted(t, chatter)
+	h := kit.RunScripted(t, longAnswer)
 	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Wait)
 	defer cancel()
 	end := reeve.Now().Add(3 * time.Second)
-	g := newGuest(h, "bob", end)
+	g := newTokenHolder(h, "bob", end)
 	var c reeve.Conversation
 	h.Want(http.StatusCreated, &c, "POST", "/api/conversations", kit.Object{"agent": "bot"}, "Authorization",
 		"Bearer "+g.token.Token)
 	at := "/api/conversations/" + c.ID
-	for _, l := range []*listening{g.hear(ctx, "GET", at+"/events", ""), g.hear(ctx, "", "/conversations/"+c.ID, ""),
-		g.hear(ctx, "POST", at+"/turns", `{"content":"slow"}`),
-		g.hear(ctx, "POST", "/v1/chat/completions",
+	for _, l := range []*openStream{g.listen(ctx, "GET", at+"/events", ""), g.listen(ctx, "", "/conversations/"+c.ID, ""),
+		g.listen(ctx, "POST", at+"/turns", `{"content":"slow"}`),
+		g.listen(ctx, "POST", "/v1/chat/completions",
 			`{"model":"bot","stream":true,"messages":[{"role":"user","content":"slow"}]}`)} {
-		l.cut(t, end)
+		l.mustEndSoon(t, end)
 	}
 }
 
@@ -131,28 +131,28 @@ func TestW12_RightRevokedOnAnotherServerEndsAStream(t *testing.T) {
 	for i := range servers {
 		cfg := host.Config{Dir: t.TempDir(), Database: url, SecretKey: strings.Repeat("ab", 32),
 			Heartbeat: 50 * time.Millisecond}
-		cfg.Models.Default, cfg.Models.Script = "rehearsal", kit.WriteScript(t, chatter)
+		cfg.Models.Default, cfg.Models.Script = "rehearsal", kit.WriteScript(t, longAnswer)
 		servers[i] = reevetest.Run(t, cfg)
 	}
 	there, here := servers[0], servers[1]
 	here.Agent("bot")
 	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Wait)
 	defer cancel()
-	for name, take := range map[string]func(g guest, conversation string){
-		"revoked": func(g guest, _ string) {
+	for name, take := range map[string]func(g tokenHolder, conversation string){
+		"revoked": func(g tokenHolder, _ string) {
 			there.Want(http.StatusNoContent, nil, "DELETE", "/api/tokens/"+g.token.ID, nil)
 		},
-		"removed": func(g guest, c string) {
+		"removed": func(g tokenHolder, c string) {
 			there.Want(http.StatusNoContent, nil, "DELETE", "/api/conversations/"+c+"/participants/"+g.token.User+
 				"?kind=user", nil)
 		},
 	} {
-		g := newGuest(here, name, time.Time{})
+		g := newTokenHolder(here, name, time.Time{})
 		c := here.Talk("bot")
 		here.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants",
 			kit.Object{"kind": "user", "id": name})
-		all := []*listening{g.hear(ctx, "GET", "/api/conversations/"+c.ID+"/events", ""),
-			g.hear(ctx, "", "/conversations/"+c.ID, "")}
+		all := []*openStream{g.listen(ctx, "GET", "/api/conversations/"+c.ID+"/events", ""),
+			g.listen(ctx, "", "/conversations/"+c.ID, "")}
 		mine := here.Connect(c.ID, -1)
 		kit.StartTurn(here, c.ID, "slow")
 		for range 20 { // so that the others have heard of it too
@@ -161,7 +161,7 @@ func TestW12_RightRevokedOnAnotherServerEndsAStream(t *testing.T) {
 		taken := time.Now()
 		take(g, c.ID)
 		for _, l := range all {
-			l.cut(t, taken)
+			l.mustEndSoon(t, taken)
 		}
 	}
 }

@@ -18,14 +18,14 @@ import (
 
 var png = []byte("\x89PNG\r\n\x1a\n and what makes a picture")
 
-// gallery serves pictures and other things, and counts how often it is asked.
-type gallery struct {
+// imageServer serves pictures and other files and counts requests.
+type imageServer struct {
 	*httptest.Server
 	asked atomic.Int64
 }
 
-func newGallery(t *testing.T) *gallery {
-	g := &gallery{}
+func newImageServer(t *testing.T) *imageServer {
+	g := &imageServer{}
 	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.asked.Add(1)
 		switch r.URL.Path {
@@ -48,9 +48,9 @@ func newGallery(t *testing.T) *gallery {
 	return g
 }
 
-func visitor(t *testing.T) (*reevetest.Host, *kit.RecordingModel, *gallery) {
+func runWithImages(t *testing.T) (*reevetest.Host, *kit.RecordingModel, *imageServer) {
 	t.Helper()
-	g, heard := newGallery(t),
+	g, heard := newImageServer(t),
 		&kit.RecordingModel{Model: kit.ScriptedModel(t, "answers:\n- {text: seen, when: {said: /./}}\n")}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard,
 		HTTPAllow: []string{strings.TrimPrefix(g.URL, "http://")}})
@@ -61,7 +61,7 @@ func visitor(t *testing.T) (*reevetest.Host, *kit.RecordingModel, *gallery) {
 // The server fetches an attachment by its address once, so that any model gets its bytes, also in later turns.
 func TestW02_AttachmentsByAddressAreFetched(t *testing.T) {
 	t.Parallel()
-	h, heard, g := visitor(t)
+	h, heard, g := runWithImages(t)
 	c := h.Talk("bot")
 	body := kit.Object{"content": "look",
 		"attachments": []kit.Object{{"media_type": "image/png", "url": g.URL + "/cat.png"}}}
@@ -91,9 +91,9 @@ func TestW02_AttachmentsByAddressAreFetched(t *testing.T) {
 // The error names the attachment and the reason, no turn begins, and the conversation continues.
 func TestW02_AttachmentsThatCannotBeFetched(t *testing.T) {
 	t.Parallel()
-	h, heard, g := visitor(t)
-	other := newGallery(t) // which no operator has allowed
-	gone := newGallery(t)
+	h, heard, g := runWithImages(t)
+	other := newImageServer(t) // which no operator has allowed
+	gone := newImageServer(t)
 	gone.Close()
 	c := h.Talk("bot")
 	for address, want := range map[string]struct {
@@ -137,7 +137,7 @@ func TestW02_AttachmentsThatCannotBeFetched(t *testing.T) {
 // An image_url of an OpenAI client is fetched too, whatever its type, also in earlier messages.
 func TestW23_PicturesByAddress(t *testing.T) {
 	t.Parallel()
-	h, heard, g := visitor(t)
+	h, heard, g := runWithImages(t)
 	seen := kit.Object{"type": "image_url", "image_url": kit.Object{"url": g.URL + "/cat.png"}}
 	h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", kit.Object{"model": "bot", "messages": []kit.Object{
 		{"role": "user", "content": []kit.Object{{"type": "text", "text": "one"}, seen}},
@@ -169,7 +169,7 @@ func TestW23_PicturesByAddress(t *testing.T) {
 // Pictures of an OpenAI client are checked like every attachment.
 func TestW23_PicturesAreChecked(t *testing.T) {
 	t.Parallel()
-	h, _, _ := visitor(t)
+	h, _, _ := runWithImages(t)
 	picture := func(kind string, data []byte) kit.Object {
 		return kit.Object{"type": "image_url", "image_url": kit.Object{"url": "data:" + kind + ";base64," +
 			base64.StdEncoding.EncodeToString(data)}}

@@ -13,11 +13,11 @@ import (
 	"reeve/test/kit"
 )
 
-// fileTools are those that see a project's folder.
+// fileTools are the file tools that see the folder of a project.
 var fileTools = []string{"file_read", "file_search", "file_write", "file_edit", "file_delete", "file_restore"}
 
-// landed is where a file tool's change went.
-func landed(t *testing.T, content string) (s struct{ Branch, Commit, Note, State string }) {
+// decodeChange decodes where the change of a file tool went.
+func decodeChange(t *testing.T, content string) (s struct{ Branch, Commit, Note, State string }) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(content), &s); err != nil {
 		t.Fatalf("%v: %s", err, content)
@@ -25,9 +25,9 @@ func landed(t *testing.T, content string) (s struct{ Branch, Commit, Note, State
 	return s
 }
 
-// newFileWorker is newWorker with the file tools attached.
-func newFileWorker(t *testing.T, r repo) (kit.ShellAgent, bool) {
-	w, ok := newWorker(t, r, nil)
+// newFileAgent is newShellAgent with the file tools attached.
+func newFileAgent(t *testing.T, r repo) (kit.ShellAgent, bool) {
+	w, ok := newShellAgent(t, r, nil)
 	for _, tool := range fileTools {
 		w.Host.Want(201, nil, "POST", "/api/agents/dev/tools", kit.Object{"tool_id": tool})
 	}
@@ -41,7 +41,7 @@ func newFileWorker(t *testing.T, r repo) (kit.ShellAgent, bool) {
 func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n", "dir/other.txt": "same\n", "run.sh": "echo hi\n"})
-	w, ok := newFileWorker(t, r)
+	w, ok := newFileAgent(t, r)
 	if !ok {
 		return
 	}
@@ -67,7 +67,7 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 	}
 	got, res := w.CallFileTool(first, "file_write", kit.Call{"path": "/project/src/new.txt",
 		"content": "needle here\n"})
-	s := landed(t, got)
+	s := decodeChange(t, got)
 	if s.Branch != name || s.Commit == "" || r.git("rev-parse", name) != s.Commit ||
 		r.git("show", name+":src/new.txt") != "needle here" {
 		t.Errorf("%s", got)
@@ -79,7 +79,7 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 	}
 	if got, _ := w.CallFileTool(first, "file_write", kit.Call{"path": "/project/src/new.txt",
 		"content":   "needle here\n",
-		"overwrite": true}); landed(t, got).Commit != "" {
+		"overwrite": true}); decodeChange(t, got).Commit != "" {
 		t.Errorf("nothing changed: %s", got)
 	}
 	if got, _ := w.CallFileTool(first, "file_search", kit.Call{"query": "needle"}); !strings.Contains(got,
@@ -87,7 +87,7 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	got, res = w.CallFileTool(first, "file_edit", kit.Call{"path": "/project/page.txt", "old": "one", "new": "two"})
-	if landed(t, got).Commit == "" || r.git("show", name+":page.txt") != "two" {
+	if decodeChange(t, got).Commit == "" || r.git("show", name+":page.txt") != "two" {
 		t.Errorf("%s", got)
 	}
 	if got := w.Run(first, "cat page.txt src/new.txt; ls -A; echo three >> page.txt"); got.Stdout != "two\nneedle here\n.git\ndir\npage.txt\nrun.sh\nsrc\n" || got.Commit == "" {
@@ -98,12 +98,12 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	got, res = w.CallFileTool(first, "file_delete", kit.Call{"path": "/project/dir", "recursive": true})
-	if landed(t, got).Commit == "" || strings.Contains(r.git("ls-tree", "-r", "--name-only", name), "dir/") {
+	if decodeChange(t, got).Commit == "" || strings.Contains(r.git("ls-tree", "-r", "--name-only", name), "dir/") {
 		t.Errorf("%s", got)
 	}
 	var undone reeve.Result
 	w.Host.Want(200, &undone, "POST", "/api/operations/"+res.OperationID+"/undo", nil)
-	if landed(t, undone.Content).Commit == "" || r.git("show", name+":dir/other.txt") != "same" {
+	if decodeChange(t, undone.Content).Commit == "" || r.git("show", name+":dir/other.txt") != "same" {
 		t.Errorf("undone: %s", undone.Content)
 	}
 	if _, err := w.CallFileTool(first, "file_write", kit.Call{"path": "/project/run.sh", "content": "echo ho\n",
@@ -153,7 +153,7 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
-	w, ok := newFileWorker(t, r)
+	w, ok := newFileAgent(t, r)
 	if !ok {
 		return
 	}
@@ -221,7 +221,7 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 	}
 	// What a call that was cut off left beside its target is not committed.
 	w.Run(talk, "echo left > sub/.reeve-0123-left")
-	if got, _ := w.CallFileTool(talk, "file_write", kit.Call{"path": "/project/sub/a.txt", "content": "a"}); landed(t,
+	if got, _ := w.CallFileTool(talk, "file_write", kit.Call{"path": "/project/sub/a.txt", "content": "a"}); decodeChange(t,
 		got).
 		Commit == "" {
 		t.Errorf("%s", got)

@@ -16,7 +16,7 @@ import (
 func TestW15_NothingPlantedRunsOutside(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
-	w, ok := newWorker(t, r, nil)
+	w, ok := newShellAgent(t, r, nil)
 	if !ok {
 		return
 	}
@@ -87,7 +87,7 @@ func TestW15_NothingPlantedRunsOutside(t *testing.T) {
 func TestW15_ForgedTreeIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
-	w, ok := newWorker(t, r, nil)
+	w, ok := newShellAgent(t, r, nil)
 	if !ok {
 		return
 	}
@@ -120,7 +120,7 @@ func TestW15_ForgedTreeIsRefused(t *testing.T) {
 // A named pipe in place of a file that git reads would block it for minutes.
 func TestW15_NamedPipesDoNotBlockGit(t *testing.T) {
 	t.Parallel()
-	w, ok := newWorker(t, newRepo(t, map[string]string{"page.txt": "one\n"}), nil)
+	w, ok := newShellAgent(t, newRepo(t, map[string]string{"page.txt": "one\n"}), nil)
 	if !ok {
 		return
 	}
@@ -140,7 +140,7 @@ func isHex(s string) bool { return len(s) == 40 && strings.Trim(s, "0123456789ab
 func TestW15_RepositoriesAsTheyAre(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, nil)
-	w, ok := newWorker(t, r, nil)
+	w, ok := newShellAgent(t, r, nil)
 	if !ok {
 		return
 	}
@@ -159,7 +159,7 @@ func TestW15_RepositoriesAsTheyAre(t *testing.T) {
 		t.Error("somebody's branch was moved")
 	}
 	w.Host.Want(200, nil, "POST", "/api/branches/"+conversation+"/discard", nil)
-	if _, err := r.try("rev-parse", "--verify", "reeve/conv-"+strings.TrimPrefix(conversation, "conv_")); err != nil {
+	if _, err := r.tryGit("rev-parse", "--verify", "reeve/conv-"+strings.TrimPrefix(conversation, "conv_")); err != nil {
 		t.Error("somebody's branch was deleted")
 	}
 	r.git("branch", "-D", "reeve/conv-"+strings.TrimPrefix(conversation, "conv_"))
@@ -222,7 +222,7 @@ func TestW15_RepositoriesAsTheyAre(t *testing.T) {
 func TestW15_ProjectsAreChecked(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
-	w, ok := newWorker(t, r, nil)
+	w, ok := newShellAgent(t, r, nil)
 	if !ok {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 func TestW15_ABranchForEachConversation(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n", "dir/other.txt": "same\n"})
-	w, ok := newWorker(t, r, nil)
+	w, ok := newShellAgent(t, r, nil)
 	if !ok {
 		return
 	}
@@ -83,7 +83,7 @@ func TestW15_ABranchForEachConversation(t *testing.T) {
 func TestW15_PersonMergesABranch(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n", "gone.txt": "x\n"})
-	w, ok := newWorker(t, r, nil)
+	w, ok := newShellAgent(t, r, nil)
 	if !ok {
 		return
 	}
@@ -148,7 +148,7 @@ func TestW15_PersonMergesABranch(t *testing.T) {
 	}
 	var b reeve.Branch
 	w.Host.Want(200, &b, "POST", "/api/branches/"+first+"/discard", nil)
-	if out, err := r.try("rev-parse", "--verify", "-q", b.Name); err == nil || b.State != reeve.BranchDiscarded {
+	if out, err := r.tryGit("rev-parse", "--verify", "-q", b.Name); err == nil || b.State != reeve.BranchDiscarded {
 		t.Errorf("%+v, %s", b, out)
 	}
 	if left, _ := filepath.Glob(filepath.Join(w.Host.Dir(), "branches", b.ID+"*")); len(left) != 0 {
@@ -169,7 +169,7 @@ func TestG21_BranchReviewHidesStoredSecrets(t *testing.T) {
 	t.Parallel()
 	const secret, looks = "copper-meadow-lamp", "AKIAIOSFODNN7EXAMPLE"
 	r := newRepo(t, map[string]string{"a.txt": "key " + secret + " end\n"})
-	w, ok := newWorker(t, r, nil)
+	w, ok := newShellAgent(t, r, nil)
 	if !ok {
 		return
 	}
@@ -193,7 +193,7 @@ func TestG21_BranchHidesPartsOfASecret(t *testing.T) {
 	t.Parallel()
 	const secret = "Zx9!quite-a-value-77"
 	r := newRepo(t, map[string]string{"a.txt": "pw=" + secret + "\n", "b.txt": "one\n"})
-	w, ok := newWorker(t, r, nil)
+	w, ok := newShellAgent(t, r, nil)
 	if !ok {
 		return
 	}
@@ -215,7 +215,7 @@ func TestG21_BranchHidesPartsOfASecretElsewhere(t *testing.T) {
 	t.Parallel()
 	const secret = "Zq8sPw4LtXv9Kd2Jm7"
 	r := newRepo(t, map[string]string{"a.txt": "key=" + secret + "\n", "tok-" + secret + ".txt": "one\n"})
-	w, ok := newWorker(t, r, nil)
+	w, ok := newShellAgent(t, r, nil)
 	if !ok {
 		return
 	}
@@ -243,7 +243,7 @@ func TestG21_BranchHidesPartsOfASecretElsewhere(t *testing.T) {
 func TestW15_WhatAPersonCommitsToABranchStays(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
-	w, ok := newWorker(t, r, nil)
+	w, ok := newShellAgent(t, r, nil)
 	if !ok {
 		return
 	}
@@ -276,7 +276,7 @@ func TestW15_WhatAPersonCommitsToABranchStays(t *testing.T) {
 func TestW15_AutomationUsesItsBranch(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
-	w, ok := newWorker(t, r, nil)
+	w, ok := newShellAgent(t, r, nil)
 	if !ok {
 		return
 	}
@@ -306,7 +306,7 @@ func TestW15_AutomationUsesItsBranch(t *testing.T) {
 // A trial of a script reads the project as runs of the automation do.
 func TestW15_TrialSeesTheBranchOfTheAutomation(t *testing.T) {
 	t.Parallel()
-	w, ok := newWorker(t, newRepo(t, map[string]string{"page.txt": "one\n"}), nil)
+	w, ok := newShellAgent(t, newRepo(t, map[string]string{"page.txt": "one\n"}), nil)
 	if !ok {
 		return
 	}
@@ -361,7 +361,7 @@ func TestW15_CalledAgentWorksOnTheBranchOfItsCaller(t *testing.T) {
 		h.Want(200, &turn, "GET", "/api/turns/"+turn.ID, nil)
 		return turn.State.Final()
 	})
-	if got, err := r.try("show", "reeve/conv-"+strings.TrimPrefix(talk.ID, "conv_")+":page.txt"); err != nil ||
+	if got, err := r.tryGit("show", "reeve/conv-"+strings.TrimPrefix(talk.ID, "conv_")+":page.txt"); err != nil ||
 		got != "one\ncalled" {
 		t.Errorf("the conversation's branch has %q; there are %s", got, r.git("branch", "--list"))
 	}
@@ -369,7 +369,7 @@ func TestW15_CalledAgentWorksOnTheBranchOfItsCaller(t *testing.T) {
 	h.Want(201, nil, "POST", "/api/conversations/"+talk.ID+"/participants", kit.Object{"kind": "agent", "id": "dev"})
 	h.Want(201, &turn, "POST", "/api/conversations/"+talk.ID+"/turns", kit.Object{"content": "work", "agent": "dev"})
 	kit.WaitForTurn(h, turn.ID)
-	if got, err := r.try("show", "reeve/conv-"+strings.TrimPrefix(talk.ID, "conv_")+":page.txt"); err != nil ||
+	if got, err := r.tryGit("show", "reeve/conv-"+strings.TrimPrefix(talk.ID, "conv_")+":page.txt"); err != nil ||
 		got != "one\ncalled\ncalled" {
 		t.Errorf("the conversation's branch has %q; there are %s", got, r.git("branch", "--list"))
 	}
@@ -382,7 +382,7 @@ func TestW15_CalledAgentWorksOnTheBranchOfItsCaller(t *testing.T) {
 func TestW15_BranchBelongsToItsConversation(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
-	w, ok := newWorker(t, r, nil)
+	w, ok := newShellAgent(t, r, nil)
 	if !ok {
 		return
 	}
@@ -434,7 +434,7 @@ func TestW15_BranchBelongsToItsConversation(t *testing.T) {
 func TestW16_NoRepository(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, map[string]string{"page.txt": "one\n"})
-	w, ok := newWorker(t, r, nil)
+	w, ok := newShellAgent(t, r, nil)
 	if !ok {
 		return
 	}

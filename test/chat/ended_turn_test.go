@@ -13,8 +13,9 @@ import (
 	"reeve/test/kit"
 )
 
-// awaits waits until so many calls of a turn wait for what comes from outside, and the turn for them.
-func awaits(h *reevetest.Host, turn string, n int) (list []reeve.Operation) {
+// waitForPendingCalls waits until n calls of a turn wait for an outcome and the turn is parked, and returns the
+// operations.
+func waitForPendingCalls(h *reevetest.Host, turn string, n int) (list []reeve.Operation) {
 	h.T.Helper()
 	kit.WaitForTurnWhere(h, turn, func(d api.TurnDetail) bool {
 		list = nil
@@ -28,9 +29,9 @@ func awaits(h *reevetest.Host, turn string, n int) (list []reeve.Operation) {
 	return list
 }
 
-// settled checks that every call of a turn that is over has one result, in its messages and in its frames, and gives
-// the frames of the results by tool. Unless they may come late, they come before the turn's end.
-func settled(t *testing.T, h *reevetest.Host, d api.TurnDetail, late bool) map[string]reeve.Frame {
+// checkResults checks that every call of an ended turn has one result in its messages and one in its frames, and
+// returns the frames of results by tool. Unless late is set, results precede the end of the turn.
+func checkResults(t *testing.T, h *reevetest.Host, d api.TurnDetail, late bool) map[string]reeve.Frame {
 	t.Helper()
 	kit.CheckTurn(t, h, d)
 	results, begun, over := map[string]reeve.Frame{}, 0, false
@@ -87,13 +88,13 @@ func TestW10_EndedTurnResolvesPendingCalls(t *testing.T) {
 			kit.RunOnBothDatabases(t, script, tools, func(t *testing.T, h *reevetest.Host, heard *kit.RecordingModel) {
 				c := h.Talk("bot")
 				turn := kit.StartTurn(h, c.ID, "begin")
-				open := awaits(h, turn.ID, len(tools))
+				open := waitForPendingCalls(h, turn.ID, len(tools))
 				end(h, turn.ID)
 				d := kit.GetTurn(h, turn.ID)
 				if d.State != reeve.RunCancelled {
 					t.Fatalf("%+v", d.Turn)
 				}
-				told := settled(t, h, d, false)
+				told := checkResults(t, h, d, false)
 				for id, f := range told {
 					if !f.IsError || !strings.Contains(f.Content, "the turn was cancelled before its outcome came") ||
 						strings.Contains(f.Content, "not known") != (id != "look") {
@@ -145,7 +146,7 @@ func TestW10_FailedTurnResolvesPendingCalls(t *testing.T) {
 			kit.Eventually(t, "the call to be settled",
 				func() bool { op = kit.ListOperations(h)[0]; return op.ResultID != "" })
 			d := kit.GetTurn(h, turn.ID)
-			if told := settled(t, h, d, true); d.State != reeve.RunFailed || !strings.Contains(told["send"].Content,
+			if told := checkResults(t, h, d, true); d.State != reeve.RunFailed || !strings.Contains(told["send"].Content,
 				"the turn failed before") {
 				t.Errorf("%+v", told)
 			}
@@ -184,7 +185,7 @@ func TestW10_CallInProgressDuringACancel(t *testing.T) {
 			}
 			return true
 		})
-		if told := settled(t, h, kit.GetTurn(h, turn.ID), true); told["now"].Content != "done" ||
+		if told := checkResults(t, h, kit.GetTurn(h, turn.ID), true); told["now"].Content != "done" ||
 			!strings.Contains(told["later"].Content, "the turn was cancelled") {
 			t.Errorf("%+v", told)
 		}
@@ -201,7 +202,7 @@ func TestW10_AnOutcomeAndACancelAtOnce(t *testing.T) {
 		func(t *testing.T, h *reevetest.Host, _ *kit.RecordingModel) {
 			for range 10 {
 				turn := kit.StartTurn(h, h.Talk("bot").ID, "begin")
-				op := awaits(h, turn.ID, 1)[0]
+				op := waitForPendingCalls(h, turn.ID, 1)[0]
 				var delivered, cancelled int
 				var both sync.WaitGroup
 				both.Go(func() {
@@ -211,7 +212,7 @@ func TestW10_AnOutcomeAndACancelAtOnce(t *testing.T) {
 				both.Go(func() { cancelled = h.Do("POST", "/api/turns/"+turn.ID+"/cancel", nil).Status })
 				both.Wait()
 				d := kit.WaitForTurn(h, turn.ID)
-				told, is := settled(t, h, d, true)["send"], kit.GetOperation(h, op.ID)
+				told, is := checkResults(t, h, d, true)["send"], kit.GetOperation(h, op.ID)
 				counts := delivered == http.StatusOK
 				if delivered != http.StatusOK && delivered != http.StatusConflict ||
 					(told.Content == "JUST IN TIME") != counts || (is.State == reeve.Committed) != counts {
@@ -240,7 +241,7 @@ func TestW21_UnrecordedCallsEndWithTheirTurn(t *testing.T) {
 		turn := kit.StartTurn(h, h.Talk("bot").ID, "begin")
 		<-entered
 		h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
-		told := settled(t, h, kit.GetTurn(h, turn.ID), false)
+		told := checkResults(t, h, kit.GetTurn(h, turn.ID), false)
 		if told["note"].Content != "noted" {
 			t.Errorf("%+v", told["note"])
 		}
@@ -253,9 +254,9 @@ func TestW21_UnrecordedCallsEndWithTheirTurn(t *testing.T) {
 	})
 }
 
-// underWay lists tools whose calls say when they are under way. A read ends with its caller, others when they are told
-// to finish.
-func underWay(entered chan<- struct{}, finish *chan struct{}) (tools []reeve.Tool) {
+// newSlowTools returns tools that report when a call begins. A read ends with its caller, the others when finish is
+// closed.
+func newSlowTools(entered chan<- struct{}, finish *chan struct{}) (tools []reeve.Tool) {
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed, reeve.Unsafe} {
 		tools = append(tools, kit.Tool(string(effect), effect, func(ctx context.Context, _ *reeve.Invocation) (any,
 			error) {
@@ -271,8 +272,8 @@ func underWay(entered chan<- struct{}, finish *chan struct{}) (tools []reeve.Too
 	return tools
 }
 
-// recorded checks that a call of a turn left one action and one result.
-func recorded(t *testing.T, h *reevetest.Host, turn, tool string) {
+// checkRecorded checks that a call of a turn left one action and one result.
+func checkRecorded(t *testing.T, h *reevetest.Host, turn, tool string) {
 	t.Helper()
 	kinds := map[reeve.MessageKind]int{}
 	kit.Eventually(t, "the call of "+tool+" to be recorded", func() bool {
@@ -291,7 +292,7 @@ func recorded(t *testing.T, h *reevetest.Host, turn, tool string) {
 func TestW22_CallInProgressIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	entered, finish := make(chan struct{}, 1), make(chan struct{})
-	tools := underWay(entered, &finish)
+	tools := newSlowTools(entered, &finish)
 	ways := map[string]func(h *reevetest.Host, turn string){
 		"agent stopped": func(h *reevetest.Host, _ string) {
 			h.Want(http.StatusNoContent, nil, "POST", "/api/stop", kit.Object{"agent": "bot"})
@@ -320,8 +321,8 @@ func TestW22_CallInProgressIsReportedOnce(t *testing.T) {
 				end(h, turn.ID)
 				close(finish)
 				kit.WaitForTurn(h, turn.ID)
-				recorded(t, h, turn.ID, tool.ID)
-				settled(t, h, kit.GetTurn(h, turn.ID), way == "cancelled")
+				checkRecorded(t, h, turn.ID, tool.ID)
+				checkResults(t, h, kit.GetTurn(h, turn.ID), way == "cancelled")
 				h.Want(http.StatusNoContent, nil, "POST", "/api/resume", kit.Object{"agent": "bot"})
 				h.Want(http.StatusNoContent, nil, "POST", "/api/resume", kit.Object{})
 			}
@@ -333,7 +334,7 @@ func TestW22_CallInProgressIsReportedOnce(t *testing.T) {
 func TestG23_ATurnThatIsStoppedSaysSo(t *testing.T) {
 	t.Parallel()
 	entered, finish := make(chan struct{}, 1), make(chan struct{})
-	tools := underWay(entered, &finish)
+	tools := newSlowTools(entered, &finish)
 	script := ""
 	for _, tool := range tools {
 		script += "- {when: begin " + tool.ID + ", calls: [{name: " + tool.ID + ", args: {}}]}\n"
@@ -384,7 +385,7 @@ func TestW21_RemovedAgentWithPendingApprovals(t *testing.T) {
 					body = kit.Object{"name": "gone", "lifecycle": "destroyed"}
 				}
 				h.Want(status, nil, end, "/api/agents/"+a.ID, body)
-				if f := settled(t, h, kit.GetTurn(h, turn.ID), false)["send"]; f.Code != reeve.Denied ||
+				if f := checkResults(t, h, kit.GetTurn(h, turn.ID), false)["send"]; f.Code != reeve.Denied ||
 					!strings.Contains(f.Content, "the agent was") {
 					t.Errorf("%s: %+v", end, f)
 				}
@@ -443,7 +444,7 @@ func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 					d.Output != "It is done." {
 					t.Errorf("%s, %s: %+v, %+v", policy, tool.ID, op, d.Turn)
 				}
-				if f := settled(t, h, d, false)[tool.ID]; f.Content != "EARLY" {
+				if f := checkResults(t, h, d, false)[tool.ID]; f.Content != "EARLY" {
 					t.Errorf("%s, %s: %+v", policy, tool.ID, f)
 				}
 			}

@@ -23,11 +23,11 @@ func TestW12_ServerSentEvents(t *testing.T) {
 	c := h.Talk("bot")
 	at := "/api/conversations/" + c.ID
 	// it ends by itself
-	ids, names := events(h, "POST", at+"/turns", `{"content":"hello"}`, "never", "Idempotency-Key", "k")
+	ids, names := readEvents(h, "POST", at+"/turns", `{"content":"hello"}`, "never", "Idempotency-Key", "k")
 	if got := strings.Join(names, " "); got != "turn_started token message_complete turn_complete" {
 		t.Errorf("events: %s", got)
 	}
-	if again, _ := events(h, "POST", at+"/turns", `{"content":"hello"}`, "turn_complete", "Idempotency-Key",
+	if again, _ := readEvents(h, "POST", at+"/turns", `{"content":"hello"}`, "turn_complete", "Idempotency-Key",
 		"k"); fmt.Sprint(again) != fmt.Sprint(ids) {
 		t.Errorf("the same key gave %v, want %v", again, ids)
 	}
@@ -35,13 +35,13 @@ func TestW12_ServerSentEvents(t *testing.T) {
 		t.Errorf("%d turns", n)
 	}
 	for i := range ids[:len(ids)-1] {
-		rest, _ := events(h, "GET", at+"/events", "", "turn_complete", "Last-Event-ID", ids[i])
-		same, _ := events(h, "GET", at+"/events?after="+ids[i], "", "turn_complete")
+		rest, _ := readEvents(h, "GET", at+"/events", "", "turn_complete", "Last-Event-ID", ids[i])
+		same, _ := readEvents(h, "GET", at+"/events?after="+ids[i], "", "turn_complete")
 		if fmt.Sprint(rest) != fmt.Sprint(ids[i+1:]) || fmt.Sprint(same) != fmt.Sprint(rest) {
 			t.Errorf("after %s: %v and %v, want %v", ids[i], rest, same, ids[i+1:])
 		}
 	}
-	if all, _ := events(h, "GET", at+"/events?after=0&follow=false", "", "never"); fmt.Sprint(all) != fmt.Sprint(ids) {
+	if all, _ := readEvents(h, "GET", at+"/events?after=0&follow=false", "", "never"); fmt.Sprint(all) != fmt.Sprint(ids) {
 		t.Errorf("all of it: %v", all)
 	}
 	if r := h.Do("GET", at+"/events", nil, "Last-Event-ID", "x"); r.Status != http.StatusBadRequest {
@@ -53,7 +53,7 @@ func TestW12_ServerSentEvents(t *testing.T) {
 	}
 }
 
-// proxy passes connections on, and breaks them all when it is told to.
+// proxy passes connections on until they are broken.
 type proxy struct {
 	net.Listener
 	mu   sync.Mutex

@@ -28,13 +28,13 @@ const farScript = "- {when: begin, calls: [{name: far, args: {}}]}\n- {when: {re
 var weather = kit.Object{"type": "function", "function": kit.Object{"name": "get_weather",
 	"parameters": kit.Object{"type": "object", "properties": kit.Object{"city": kit.Object{"type": "string"}}}}}
 
-// repo is a repository of somebody's, with git as they run it.
+// repo is a git repository of a person.
 type repo struct {
 	t   testing.TB
 	dir string
 }
 
-// newRepo makes a repository with one commit on main, somewhere that others may walk to.
+// newRepo creates a repository with one commit on main, in a folder that other users can enter.
 func newRepo(t testing.TB, files map[string]string) repo {
 	t.Helper()
 	r := repo{t, filepath.Join(t.TempDir(), "site")}
@@ -55,14 +55,14 @@ func newRepo(t testing.TB, files map[string]string) repo {
 
 func (r repo) git(args ...string) string {
 	r.t.Helper()
-	out, err := r.try(args...)
+	out, err := r.tryGit(args...)
 	if err != nil {
 		r.t.Fatalf("git %v: %v\n%s", args, err, out)
 	}
 	return out
 }
 
-func (r repo) try(args ...string) (string, error) {
+func (r repo) tryGit(args ...string) (string, error) {
 	cmd := exec.Command("git", append([]string{"-C", r.dir, "-c", "user.name=ann", "-c", "user.email=ann@example.com"},
 		args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"}
@@ -98,9 +98,9 @@ func (r repo) read(name string) string {
 	return string(b)
 }
 
-// newWorker makes an agent that works on a project with a repository; ok is false where commands cannot be confined,
-// which is told.
-func newWorker(t *testing.T, r repo, settings map[string]any) (w kit.ShellAgent, ok bool) {
+// newShellAgent starts a host with an agent that works on a project with a repository. ok is false, with a log line,
+// where commands cannot be confined.
+func newShellAgent(t *testing.T, r repo, settings map[string]any) (w kit.ShellAgent, ok bool) {
 	t.Helper()
 	h := reevetest.StartWith(t, kit.FastConfig(t))
 	w = kit.ShellAgent{Host: h, Agent: h.Agent("dev", "shell_exec", "file_list")}
@@ -114,8 +114,8 @@ func newWorker(t *testing.T, r repo, settings map[string]any) (w kit.ShellAgent,
 	return w, true
 }
 
-// events reads a stream of server-sent events and gives the ids and names, until a name.
-func events(h *reevetest.Host, method, path, body, until string, headers ...string) (ids, names []string) {
+// readEvents reads server-sent events up to an event name, and returns their ids and names.
+func readEvents(h *reevetest.Host, method, path, body, until string, headers ...string) (ids, names []string) {
 	h.T.Helper()
 	ctx, cancel := context.WithTimeout(h.T.Context(), reevetest.Wait)
 	defer cancel()
@@ -155,8 +155,8 @@ func events(h *reevetest.Host, method, path, body, until string, headers ...stri
 	return ids, names
 }
 
-// answers gives what the agent said in a turn, from the store.
-func answers(t *testing.T, d api.TurnDetail) (list []string) {
+// listAnswers returns the stored texts of the agent in a turn.
+func listAnswers(t *testing.T, d api.TurnDetail) (list []string) {
 	t.Helper()
 	for _, m := range d.Messages {
 		var info reeve.MessageInfo
@@ -167,16 +167,16 @@ func answers(t *testing.T, d api.TurnDetail) (list []string) {
 	return list
 }
 
-// play is an event of the playground.
-type play struct {
+// playgroundEvent is an event of the playground.
+type playgroundEvent struct {
 	Type, Text, ToolCallID, ToolName, Result, SessionID, ConversationID, TurnID string
 	Args                                                                        json.RawMessage
 	Code                                                                        reeve.Code
 	State                                                                       reeve.RunState
 }
 
-// playground says something in a session and gives the events, as they come, to f; when f says so it hangs up.
-func playground(h *reevetest.Host, session string, body kit.Object, f func(play) bool) {
+// postPlayground sends a message in a session and passes each event to f. When f returns true it disconnects.
+func postPlayground(h *reevetest.Host, session string, body kit.Object, f func(playgroundEvent) bool) {
 	h.T.Helper()
 	ctx, cancel := context.WithTimeout(h.T.Context(), reevetest.Wait)
 	defer cancel()
@@ -209,7 +209,7 @@ func playground(h *reevetest.Host, session string, body kit.Object, f func(play)
 		if data == "[DONE]" {
 			return
 		}
-		var p play
+		var p playgroundEvent
 		if err := json.Unmarshal([]byte(data), &p); err != nil {
 			h.T.Fatalf("%s: %v", data, err)
 		}
@@ -220,7 +220,7 @@ func playground(h *reevetest.Host, session string, body kit.Object, f func(play)
 	h.T.Errorf("the stream ended without [DONE]: %v", lines.Err())
 }
 
-// messageIDs is messages by their ids, in order.
+// messageIDs returns the ids of messages, in order, as text.
 func messageIDs(list []reeve.Message) string {
 	var ids []string
 	for _, m := range list {
@@ -229,8 +229,8 @@ func messageIDs(list []reeve.Message) string {
 	return strings.Join(ids, " ")
 }
 
-// pages reads what a run of an agent wrote, so many messages at a time.
-func pages(h *reevetest.Host, agent, run string, limit int, headers ...string) (out []reeve.Message) {
+// readPages returns the messages of a run, read in pages of limit messages.
+func readPages(h *reevetest.Host, agent, run string, limit int, headers ...string) (out []reeve.Message) {
 	h.T.Helper()
 	for cursor := ""; ; {
 		var page api.MessageList
@@ -243,8 +243,8 @@ func pages(h *reevetest.Host, agent, run string, limit int, headers ...string) (
 	}
 }
 
-// far is an asynchronous tool whose outcome is delivered from outside.
-func far(sent *sync.Map) reeve.Tool {
+// newFarTool returns an asynchronous tool whose outcome a client reports.
+func newFarTool(sent *sync.Map) reeve.Tool {
 	t := kit.Tool("far", reeve.Keyed, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		n, _ := sent.LoadOrStore(inv.Operation, new(int))
 		*n.(*int)++
@@ -254,8 +254,8 @@ func far(sent *sync.Map) reeve.Tool {
 	return t
 }
 
-// responder is a Reeve as OpenAI clients see it, with the script that other makers' clients are tried with.
-func responder(t *testing.T) *reevetest.Host {
+// runForOpenAI runs a host with the script that the tests of OpenAI clients use.
+func runForOpenAI(t *testing.T) *reevetest.Host {
 	t.Helper()
 	cfg := host.Config{Dir: t.TempDir()}
 	cfg.Models.Default, cfg.Models.Script = "rehearsal", "../../model/testdata/clients.yaml"

@@ -57,7 +57,7 @@ func TestW18_LoopIn(t *testing.T) {
 		list[0].State != reeve.RunCompleted {
 		t.Fatalf("%+v", list)
 	}
-	if got := pages(h, "lawyer", list[0].ID, 500); len(got) != 2 ||
+	if got := readPages(h, "lawyer", list[0].ID, 500); len(got) != 2 ||
 		messageIDs(got) != messageIDs(kit.GetTurn(h, list[0].ID).
 			Messages) {
 		t.Errorf("the lawyer's turn is %+v", got)

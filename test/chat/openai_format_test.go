@@ -14,13 +14,13 @@ import (
 	"reeve/test/kit"
 )
 
-// scribe is a model that notes what it is asked, and answers in JSON.
-type scribe struct {
+// jsonModel is a model that records its requests and answers in JSON.
+type jsonModel struct {
 	mu    sync.Mutex
 	asked []model.Request
 }
 
-func (l *scribe) Answer(_ context.Context, r model.Request, _ func(model.Delta)) (model.Answer, error) {
+func (l *jsonModel) Answer(_ context.Context, r model.Request, _ func(model.Delta)) (model.Answer, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked = append(l.asked, r)
@@ -30,7 +30,7 @@ func (l *scribe) Answer(_ context.Context, r model.Request, _ func(model.Delta))
 
 func TestW23_AnAnswerInJSON(t *testing.T) {
 	t.Parallel()
-	l := &scribe{}
+	l := &jsonModel{}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: l})
 	h.Agent("bot")
 	shape := kit.Object{"type": "object", "properties": kit.Object{"city": kit.Object{"type": "string"}}}
@@ -90,7 +90,7 @@ func TestW23_AnAnswerInJSON(t *testing.T) {
 
 func TestW23_BoundsOfAnAnswer(t *testing.T) {
 	t.Parallel()
-	l := &scribe{}
+	l := &jsonModel{}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: l})
 	h.Agent("bot")
 	for name, c := range map[string]struct {
@@ -134,7 +134,7 @@ func TestW23_BoundsOfAnAnswer(t *testing.T) {
 // Under /v1 an Idempotency-Key has no effect, so that an answer never reaches a caller without a valid token.
 func TestW23_IdempotencyKeyIsIgnoredForOpenAI(t *testing.T) {
 	t.Parallel()
-	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: &scribe{}})
+	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: &jsonModel{}})
 	h.Agent("bot")
 	for path, body := range map[string]kit.Object{
 		"/v1/chat/completions": {"model": "bot", "messages": []kit.Object{{"role": "user", "content": "which city?"}}},

@@ -36,7 +36,7 @@ func TestOracle_OpenAIClients(t *testing.T) {
 		}
 	}
 	run(nil, "npm", "install", "--no-audit", "--no-fund")
-	h := responder(t)
+	h := runForOpenAI(t)
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 		kit.Object{"name": "flaky", "config": kit.Object{"model": "flaky"}})
 	for _, client := range []string{"openai.mjs", "vercel.mjs", "langchain.mjs"} {
@@ -51,7 +51,7 @@ func TestOracle_OpenAIBothAPIs(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("testdata/openai")); err != nil {
 		t.Fatal(err)
 	}
-	h := responder(t)
+	h := runForOpenAI(t)
 	for _, c := range [][]string{{"npm", "ci", "--no-audit", "--no-fund"}, {"node", "clients.mjs"}} {
 		cmd := exec.CommandContext(t.Context(), c[0], c[1:]...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "BASE_URL="+h.URL+"/v1", "API_KEY="+h.Token)

@@ -20,7 +20,7 @@ import (
 	"reeve/test/kit"
 )
 
-// openAISchema checks a text against a definition of testdata/openai/schema.json.
+// openAISchema returns a function that checks a text against a definition of testdata/openai/schema.json.
 func openAISchema(t *testing.T) func(definition string, text []byte) {
 	t.Helper()
 	b, err := os.ReadFile("testdata/openai/schema.json")
@@ -51,8 +51,8 @@ func openAISchema(t *testing.T) func(definition string, text []byte) {
 	}
 }
 
-// streamed gives the data of each event of a stream.
-func streamed(r reevetest.Reply) (data []string) {
+// listEventData returns the data of each event of a stream.
+func listEventData(r reevetest.Reply) (data []string) {
 	for line := range strings.Lines(string(r.Body)) {
 		if text, ok := strings.CutPrefix(strings.TrimSpace(line), "data: "); ok {
 			data = append(data, text)
@@ -72,8 +72,8 @@ const openAIScript = `
 - {when: busy, fail: {status: 429, retry_after: 1200ms, message: Slow down.}}
 `
 
-// agentTool is a tool that the agent itself has.
-func agentTool() reeve.Tool {
+// newAgentTool returns a tool that the agent itself has.
+func newAgentTool() reeve.Tool {
 	return kit.Tool("look", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil })
 }
 
@@ -85,7 +85,7 @@ var (
 // Every answer and event under /v1 has what OpenAI's published schema requires.
 func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 	t.Parallel()
-	h := kit.RunScripted(t, openAIScript, agentTool())
+	h := kit.RunScripted(t, openAIScript, newAgentTool())
 	fits := openAISchema(t)
 	fits("models", h.Want(http.StatusOK, nil, "GET", "/v1/models", nil).Body)
 	fits("model", h.Want(http.StatusOK, nil, "GET", "/v1/models/bot", nil).Body)
@@ -95,7 +95,7 @@ func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 			"tools": []kit.Object{weather}}
 		fits("completion", h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", chat).Body)
 		chat["stream"], chat["stream_options"] = true, kit.Object{"include_usage": true}
-		events := streamed(h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", chat))
+		events := listEventData(h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", chat))
 		for i, data := range events[:len(events)-1] {
 			fits("chunk", []byte(data))
 			if last := i == len(events)-2; last != strings.Contains(data, `"total_tokens"`) ||
@@ -125,7 +125,7 @@ func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 			}
 		}
 		respond["stream"] = true
-		events = streamed(h.Want(http.StatusOK, nil, "POST", "/v1/responses", respond))
+		events = listEventData(h.Want(http.StatusOK, nil, "POST", "/v1/responses", respond))
 		for _, data := range events {
 			fits("event", []byte(data))
 		}
@@ -133,7 +133,7 @@ func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 			t.Errorf("%d events", len(events))
 		}
 	}
-	for _, data := range streamed(h.Want(http.StatusOK, nil, "POST", "/v1/responses",
+	for _, data := range listEventData(h.Want(http.StatusOK, nil, "POST", "/v1/responses",
 		kit.Object{"model": "bot", "input": "wrong", "stream": true})) {
 		fits("event", []byte(data))
 	}
@@ -142,7 +142,7 @@ func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 // Texts before and after a tool call stay separate: as items in a response, by an empty line in a completion.
 func TestW23_TextsAroundACallStayApart(t *testing.T) {
 	t.Parallel()
-	h := kit.RunScripted(t, openAIScript, agentTool())
+	h := kit.RunScripted(t, openAIScript, newAgentTool())
 	chat := kit.Object{"model": "bot", "messages": []kit.Object{{"role": "user", "content": "begin"}},
 		"tools": []kit.Object{weather}}
 	const want = "Let me look.\n\nI have looked."
@@ -154,7 +154,7 @@ func TestW23_TextsAroundACallStayApart(t *testing.T) {
 	}
 	chat["stream"] = true
 	said := ""
-	for _, data := range streamed(h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", chat)) {
+	for _, data := range listEventData(h.Want(http.StatusOK, nil, "POST", "/v1/chat/completions", chat)) {
 		var c struct {
 			Choices []struct{ Delta struct{ Content string } }
 		}
@@ -170,7 +170,7 @@ func TestW23_TextsAroundACallStayApart(t *testing.T) {
 			kit.Object{"model": "bot", "input": "begin", "tools": []kit.Object{offeredFunction}, "stream": stream})
 		body := string(r.Body)
 		if stream {
-			events := streamed(r)
+			events := listEventData(r)
 			body = events[len(events)-1]
 		}
 		kinds := ""
@@ -191,8 +191,8 @@ func TestW23_TextsAroundACallStayApart(t *testing.T) {
 	}
 }
 
-// farModel is a model's server that notes what it was asked.
-func farModel(t *testing.T, answer string) (*reevetest.Host, func() string) {
+// runWithModelServer runs a host whose model is a server that records its last request.
+func runWithModelServer(t *testing.T, answer string) (*reevetest.Host, func() string) {
 	t.Helper()
 	var mu sync.Mutex
 	var asked string
@@ -223,7 +223,7 @@ func TestW23_ParametersReachTheModel(t *testing.T) {
 		return `{"index":` + string(rune('0'+at)) + `,"id":"` + id +
 			`","type":"function","function":{"name":"get_weather","arguments":"{}"}}`
 	}
-	h, asked := farModel(t, `data: {"id":"a","choices":[{"index":0,"delta":{"tool_calls":[`+call(0, "c1")+`,`+call(1,
+	h, asked := runWithModelServer(t, `data: {"id":"a","choices":[{"index":0,"delta":{"tool_calls":[`+call(0, "c1")+`,`+call(1,
 		"c2")+`]}}]}
 
 data: {"id":"a","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}
@@ -268,7 +268,7 @@ data: [DONE]
 // The rehearsal model follows the same parameters.
 func TestW23_TheRehearsalModelHeedsParameters(t *testing.T) {
 	t.Parallel()
-	h := kit.RunScripted(t, openAIScript, agentTool())
+	h := kit.RunScripted(t, openAIScript, newAgentTool())
 	chat := func(more kit.Object) string {
 		ask := kit.Object{"model": "bot", "messages": []kit.Object{{"role": "user", "content": "count"}},
 			"tools": []kit.Object{weather, {"type": "function", "function": kit.Object{"name": "get_time"}}}}
@@ -295,7 +295,7 @@ func TestW23_TheRehearsalModelHeedsParameters(t *testing.T) {
 // Errors under /v1 have OpenAI's form, wherever they arise.
 func TestW23_ErrorsHaveOpenAIsForm(t *testing.T) {
 	t.Parallel()
-	h := kit.RunScripted(t, openAIScript, agentTool())
+	h := kit.RunScripted(t, openAIScript, newAgentTool())
 	fits := openAISchema(t)
 	hi := []kit.Object{{"role": "user", "content": "hi"}}
 	refused := func(status int, code, param, method, path string, body any, headers ...string) reevetest.Reply {
@@ -376,7 +376,7 @@ func TestW23_ErrorsHaveOpenAIsForm(t *testing.T) {
 // own.
 func TestW23_LimitsSayWhenToTryAgain(t *testing.T) {
 	t.Parallel()
-	h := kit.RunScripted(t, openAIScript, agentTool())
+	h := kit.RunScripted(t, openAIScript, newAgentTool())
 	fits := openAISchema(t)
 	for path, body := range map[string]kit.Object{"/v1/responses": {"model": "bot", "input": "busy"},
 		"/v1/chat/completions": {"model": "bot", "messages": []kit.Object{{"role": "user", "content": "busy"}}}} {

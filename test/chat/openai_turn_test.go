@@ -14,7 +14,7 @@ import (
 
 func TestW23_ChatCompletions(t *testing.T) {
 	t.Parallel()
-	h := responder(t)
+	h := runForOpenAI(t)
 	var models struct{ Data []struct{ ID string } }
 	h.Want(http.StatusOK, &models, "GET", "/v1/models", nil, "X-Workspace-Id", "")
 	if len(models.Data) != 1 || models.Data[0].ID != "mock" {
@@ -108,7 +108,7 @@ func TestW23_ChatCompletions(t *testing.T) {
 
 func TestW23_Responses(t *testing.T) {
 	t.Parallel()
-	h := responder(t)
+	h := runForOpenAI(t)
 	type response struct {
 		ID, Status string
 		Output     []struct {
@@ -162,7 +162,7 @@ func TestW23_Responses(t *testing.T) {
 // A refused request leaves nothing behind, however often it is made.
 func TestW23_ARefusedRequestLeavesNoConversation(t *testing.T) {
 	t.Parallel()
-	h := responder(t)
+	h := runForOpenAI(t)
 	refused := func(why string) {
 		t.Helper()
 		for _, r := range []reevetest.Reply{
@@ -189,7 +189,7 @@ func TestW23_ARefusedRequestLeavesNoConversation(t *testing.T) {
 // Text and cost of a response are those of its answers, however much the turn wrote before them.
 func TestW23_AResponseOfALongTurn(t *testing.T) {
 	t.Parallel()
-	h := responder(t)
+	h := runForOpenAI(t)
 	type response struct {
 		ID     string
 		Output []struct{ Content []struct{ Text string } }

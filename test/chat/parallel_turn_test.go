@@ -55,7 +55,7 @@ func TestW05_ParallelTurns(t *testing.T) {
 func TestW04_ParallelTurnsWhileOneWaits(t *testing.T) {
 	t.Parallel()
 	var sent sync.Map
-	h := kit.RunScripted(t, farScript+"- {when: weather, text: 'It rains.'}\n", far(&sent))
+	h := kit.RunScripted(t, farScript+"- {when: weather, text: 'It rains.'}\n", newFarTool(&sent))
 	c := h.Talk("bot")
 	first := kit.StartTurn(h, c.ID, "begin")
 	kit.WaitForTurnWhere(h, first.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })

@@ -18,7 +18,7 @@ func TestO11_ConversationIsForItsParticipants(t *testing.T) {
 	var sent sync.Map
 	h := kit.RunScripted(t, farScript+
 		"- {when: write, calls: [{name: write_file, args: {path: /diary.md, content: mine}}]}\n- {when: {tool: "+
-		"write_file}, text: 'Written.'}\n", far(&sent))
+		"write_file}, text: 'Written.'}\n", newFarTool(&sent))
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", kit.Object{"tool_id": "write_file"})
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", kit.Object{"tool_id": "read_file"})
 	c := h.Talk("bot")

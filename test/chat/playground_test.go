@@ -29,7 +29,7 @@ func TestI17_ThePlayground(t *testing.T) {
 	var types []string
 	var text, conversation string
 	args, results := map[string]string{}, map[string]string{}
-	playground(h, "sess_1", kit.Object{"message": "both, please", "agentId": "bot"}, func(p play) bool {
+	postPlayground(h, "sess_1", kit.Object{"message": "both, please", "agentId": "bot"}, func(p playgroundEvent) bool {
 		if n := len(types); n == 0 || types[n-1] != p.Type {
 			types = append(types, p.Type)
 		}
@@ -61,7 +61,7 @@ func TestI17_ThePlayground(t *testing.T) {
 
 	say := func(body kit.Object) (text string) { // the session goes on, with its history and its files
 		body["agentId"] = "bot"
-		playground(h, "sess_1", body, func(p play) bool {
+		postPlayground(h, "sess_1", body, func(p playgroundEvent) bool {
 			text += p.Text + p.Result
 			if p.Type == "session-info" && p.ConversationID != conversation {
 				t.Errorf("the session is now %s", p.ConversationID)

@@ -16,9 +16,9 @@ import (
 	"reeve/test/kit"
 )
 
-// talkers are two servers on one PostgreSQL with an agent bot. The second never looks by itself whether the first has
-// committed something: it is as far behind as a server can be.
-func talkers(t *testing.T, script string) (first, behind *reevetest.Host) {
+// runTwoServers runs two servers on one PostgreSQL database with an agent bot. The second never polls for commits of
+// the first.
+func runTwoServers(t *testing.T, script string) (first, behind *reevetest.Host) {
 	t.Helper()
 	url, file := storetest.PostgresURL(t), kit.WriteScript(t, script)
 	config := func() host.Config {
@@ -34,8 +34,9 @@ func talkers(t *testing.T, script string) (first, behind *reevetest.Host) {
 	return first, behind
 }
 
-// keptSeqs are the numbers of the kept frames of a conversation after one, as servers send them in server-sent events.
-func keptSeqs(h *reevetest.Host, conversation string, after int64) (list []string) {
+// listFrameNumbers returns the numbers of the stored frames of a conversation after one, in the form that server-sent
+// events have.
+func listFrameNumbers(h *reevetest.Host, conversation string, after int64) (list []string) {
 	h.T.Helper()
 	var l api.FrameList
 	h.Want(http.StatusOK, &l, "GET", fmt.Sprintf("/api/conversations/%s/frames?after=%d", conversation, after), nil)
@@ -45,8 +46,8 @@ func keptSeqs(h *reevetest.Host, conversation string, after int64) (list []strin
 	return list
 }
 
-// turnAt has a turn from its beginning to its end, and gives the number of its last frame.
-func turnAt(h *reevetest.Host, conversation string) int64 {
+// completeTurn runs a turn to its end and returns the number of its last frame.
+func completeTurn(h *reevetest.Host, conversation string) int64 {
 	h.T.Helper()
 	s := h.Connect(conversation, -1)
 	s.Say("hello")
@@ -58,15 +59,15 @@ func turnAt(h *reevetest.Host, conversation string) int64 {
 // A client continues at another server, which does not know all frames yet. It gets exactly the frames that it lacks.
 func TestW12_ResumingAtAServerThatIsBehind(t *testing.T) {
 	t.Parallel()
-	first, behind := talkers(t, "- {when: hello, text: 'one two three'}\n")
+	first, behind := runTwoServers(t, "- {when: hello, text: 'one two three'}\n")
 	c := first.Talk("bot")
 	early := behind.Connect(c.ID, -1) // makes it remember where the conversation stands
 	for round := range 2 {            // in the second nobody else listens there
-		last := turnAt(first, c.ID)
+		last := completeTurn(first, c.ID)
 		s := behind.Connect(c.ID, last)
 		s.Say("hello") // it is told at once, and nobody runs it there; Next refuses what the client has
 		f := s.Next()
-		if want := keptSeqs(first, c.ID, last); f.Type != reeve.FrameStarted || fmt.Sprint(f.Seq) != want[0] {
+		if want := listFrameNumbers(first, c.ID, last); f.Type != reeve.FrameStarted || fmt.Sprint(f.Seq) != want[0] {
 			t.Errorf("round %d: after %d comes %+v, want %v", round, last, f, want)
 		}
 		behind.Want(http.StatusOK, nil, "POST", "/api/turns/"+f.TurnID+"/cancel", nil)
@@ -75,18 +76,18 @@ func TestW12_ResumingAtAServerThatIsBehind(t *testing.T) {
 		_ = early.CloseNow()
 	}
 	for _, way := range []string{"Last-Event-ID", "after"} {
-		last := turnAt(first, c.ID)
-		turnAt(first, c.ID)
+		last := completeTurn(first, c.ID)
+		completeTurn(first, c.ID)
 		path, headers := "/api/conversations/"+c.ID+"/events", []string{way, fmt.Sprint(last)}
 		if way == "after" {
 			path, headers = path+fmt.Sprint("?after=", last), nil
 		}
-		ids, _ := events(behind, "GET", path, "", "turn_complete", headers...)
-		if want := keptSeqs(first, c.ID, last); !seq.Equal(ids, want) {
+		ids, _ := readEvents(behind, "GET", path, "", "turn_complete", headers...)
+		if want := listFrameNumbers(first, c.ID, last); !seq.Equal(ids, want) {
 			t.Errorf("%s: %v, want %v", way, ids, want)
 		}
 	}
-	turnAt(first, c.ID)
+	completeTurn(first, c.ID)
 	if now, there := behind.Connect(c.ID, -1), first.Connect(c.ID, -1); now.Last != there.Last {
 		t.Errorf("from now on is after %d, at the first after %d", now.Last, there.Last)
 	}
@@ -95,14 +96,14 @@ func TestW12_ResumingAtAServerThatIsBehind(t *testing.T) {
 // A server that was not notified of all frames still sends every stored frame.
 func TestW12_ServerThatIsBehindSendsAllStoredFrames(t *testing.T) {
 	t.Parallel()
-	first, behind := talkers(t, "- {when: hello, text: 'one two three'}\n")
+	first, behind := runTwoServers(t, "- {when: hello, text: 'one two three'}\n")
 	c := first.Talk("bot")
 	_ = behind.Connect(c.ID, -1).CloseNow()
-	last := turnAt(first, c.ID)
+	last := completeTurn(first, c.ID)
 	for _, after := range []int64{0, last} {
-		ids, _ := events(behind, "GET", fmt.Sprintf("/api/conversations/%s/events?after=%d&follow=false", c.ID, after),
+		ids, _ := readEvents(behind, "GET", fmt.Sprintf("/api/conversations/%s/events?after=%d&follow=false", c.ID, after),
 			"", "never")
-		if want := keptSeqs(first, c.ID, after); !seq.Equal(ids, want) {
+		if want := listFrameNumbers(first, c.ID, after); !seq.Equal(ids, want) {
 			t.Errorf("after %d: %v, want %v", after, ids, want)
 		}
 	}
@@ -114,7 +115,7 @@ func TestW12_PositionBeyondTheEndIsRefused(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: hello, text: 'one two three'}\n")
 	c := h.Talk("bot")
-	last := turnAt(h, c.ID)
+	last := completeTurn(h, c.ID)
 	at := "/api/conversations/" + c.ID
 	far := fmt.Sprint(last + 999_000_000)
 	silent := h.Talk("bot").ID // where nothing was ever told

@@ -245,7 +245,7 @@ func TestW14_EverythingCanBeAskedWhileItRuns(t *testing.T) {
 	if len(list) != 1 || list[0].State != reeve.RunRunning {
 		t.Fatalf("%+v", list)
 	}
-	if d := kit.GetTurn(h, list[0].ID); len(answers(t, d)) != 1 || d.Messages[0].Kind != reeve.UserMessage {
+	if d := kit.GetTurn(h, list[0].ID); len(listAnswers(t, d)) != 1 || d.Messages[0].Kind != reeve.UserMessage {
 		t.Errorf("while it runs: %+v", d.Messages)
 	}
 	close(finish)
@@ -291,7 +291,7 @@ func TestI18_LoopsAndDisconnects(t *testing.T) {
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", kit.Object{"config": kit.Object{"max_moves": 4}})
 	said := kit.Object{"message": "loop", "agentId": "bot"}
 	calls, recoverable, conversation := 0, false, ""
-	playground(h, "s", said, func(p play) bool {
+	postPlayground(h, "s", said, func(p playgroundEvent) bool {
 		switch p.Type {
 		case "tool-call":
 			calls++
@@ -308,16 +308,16 @@ func TestI18_LoopsAndDisconnects(t *testing.T) {
 	text := ""
 	hello := func() {
 		text = ""
-		playground(h, "s", kit.Object{"message": "hello", "agentId": "bot"},
-			func(p play) bool { text += p.Text; return false })
+		postPlayground(h, "s", kit.Object{"message": "hello", "agentId": "bot"},
+			func(p playgroundEvent) bool { text += p.Text; return false })
 		if text != "Hello." {
 			t.Errorf("the session is not usable: %q", text)
 		}
 	}
 	hello()
 	// and hangs up
-	playground(h, "s", kit.Object{"message": "a story", "agentId": "bot"},
-		func(p play) bool { return p.Type == "text-delta" })
+	postPlayground(h, "s", kit.Object{"message": "a story", "agentId": "bot"},
+		func(p playgroundEvent) bool { return p.Type == "text-delta" })
 	for deadline := time.Now().Add(reevetest.Wait); ; {
 		if list := kit.ListTurns(h, conversation); len(list) == 3 && list[0].State == reeve.RunCancelled {
 			break

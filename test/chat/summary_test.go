@@ -16,10 +16,10 @@ import (
 	"reeve/test/kit"
 )
 
-const keeper = "You maintain the memory"
+const summaryPrompt = "You maintain the memory"
 
-// recall waits until a conversation has so many summaries, and gives them.
-func recall(h *reevetest.Host, conversation string, n int) (list []reeve.Message) {
+// waitForSummaries waits until a conversation has n summaries, and returns them.
+func waitForSummaries(h *reevetest.Host, conversation string, n int) (list []reeve.Message) {
 	h.T.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		var page api.MessageList
@@ -63,10 +63,10 @@ func TestL13_OlderTurnsAreSummarized(t *testing.T) {
 		for n := range 6 { // q0 to q5: with q5 the first is no longer shown
 			say(n)
 		}
-		if list := recall(h, c.ID, 1); list[0].Content != "FIRST" || list[0].RunID != "" {
+		if list := waitForSummaries(h, c.ID, 1); list[0].Content != "FIRST" || list[0].RunID != "" {
 			t.Errorf("%+v", list)
 		}
-		if got := heard.LastPrompt(keeper); got != "user: Later turns:\n\nPerson: q0\nAgent: "+
+		if got := heard.LastPrompt(summaryPrompt); got != "user: Later turns:\n\nPerson: q0\nAgent: "+
 			"answered\n\nPerson: q1\nAgent: answered\n\nPerson: q2\nAgent: answered\n\nPerson: q3\nAgent: answered\n" {
 			t.Errorf("it was made of %q", got)
 		}
@@ -79,11 +79,11 @@ func TestL13_OlderTurnsAreSummarized(t *testing.T) {
 		for n := 7; n < 10; n++ { // q9: q4 is neither shown nor in the words
 			say(n)
 		}
-		list := recall(h, c.ID, 2)
+		list := waitForSummaries(h, c.ID, 2)
 		if len(list) != 2 || list[1].Content != "SECOND" {
 			t.Errorf("%+v", list)
 		}
-		if got := heard.LastPrompt(keeper); !strings.Contains(got,
+		if got := heard.LastPrompt(summaryPrompt); !strings.Contains(got,
 			"Summary of earlier turns:\nFIRST\n\nLater turns:\n\nPerson: q4\n") ||
 			strings.Contains(got, "q3") {
 			t.Errorf("the second was made of %q", got)
@@ -115,12 +115,12 @@ func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
 				t.Fatalf("%+v", d.Turn)
 			}
 		}
-		kit.Eventually(t, "the model is asked for a summary", func() bool { return heard.LastPrompt(keeper) != "" })
+		kit.Eventually(t, "the model is asked for a summary", func() bool { return heard.LastPrompt(summaryPrompt) != "" })
 		if got := heard.LastPrompt("I am bot"); got != "user: q3 | assistant: answered | user: q4" ||
-			heard.LastPrompt(keeper) == "" {
+			heard.LastPrompt(summaryPrompt) == "" {
 			t.Errorf("the model was told %s", got)
 		}
-		if list := recall(h, c.ID, 0); len(list) != 0 {
+		if list := waitForSummaries(h, c.ID, 0); len(list) != 0 {
 			t.Errorf("%+v", list)
 		}
 	})

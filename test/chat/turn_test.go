@@ -46,25 +46,25 @@ func TestW14_TheMessagesOfATurn(t *testing.T) {
 			t.Errorf("turn %d has %d messages, want %d", i, len(whole), want)
 		}
 		for _, limit := range []int{1, 2, 3, 500} {
-			if got := pages(h, "bot", list[i], limit); messageIDs(got) != messageIDs(whole) {
+			if got := readPages(h, "bot", list[i], limit); messageIDs(got) != messageIDs(whole) {
 				t.Errorf("turn %d in pages of %d:\n%s, want\n%s", i, limit, messageIDs(got), messageIDs(whole))
 			}
 		}
 	}
-	if got := pages(h, "other", list[1], 500); len(got) != 0 {
+	if got := readPages(h, "other", list[1], 500); len(got) != 0 {
 		t.Errorf("another agent has %d messages in the turn", len(got))
 	}
 	bob := kit.NewTokenFor(h, "bob", "viewer")
-	if got := pages(h, "bot", list[1], 500, bob...); len(got) != 0 {
+	if got := readPages(h, "bot", list[1], 500, bob...); len(got) != 0 {
 		t.Errorf("somebody who does not see the conversation reads %d messages of its turn", len(got))
 	}
 	h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants",
 		kit.Object{"kind": "user", "id": "bob"})
-	if got := pages(h, "bot", list[2], 500, bob...); messageIDs(got) != messageIDs(kit.GetTurn(h, list[2]).Messages) {
+	if got := readPages(h, "bot", list[2], 500, bob...); messageIDs(got) != messageIDs(kit.GetTurn(h, list[2]).Messages) {
 		t.Errorf("somebody who takes part reads %+v", got)
 	}
 	h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+c.AgentID, nil)
-	if got := pages(h, c.AgentID, list[0], 500); len(got) != 2 {
+	if got := readPages(h, c.AgentID, list[0], 500); len(got) != 2 {
 		t.Errorf("of an agent that is gone: %+v", got)
 	}
 }
@@ -73,7 +73,7 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 	t.Parallel()
 	var sent sync.Map
 	dir := t.TempDir()
-	h := kit.RunScriptedIn(t, dir, farScript, far(&sent))
+	h := kit.RunScriptedIn(t, dir, farScript, newFarTool(&sent))
 	h.Agent("bot", "far")
 	c := h.Talk("bot")
 	turn := kit.StartTurn(h, c.ID, "begin")
@@ -89,7 +89,7 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 		return d.State == reeve.RunParked && op.ID != ""
 	})
 	h.Stop()
-	h = kit.RunScriptedIn(t, dir, farScript, far(&sent))
+	h = kit.RunScriptedIn(t, dir, farScript, newFarTool(&sent))
 	// which of the two it is nobody can tell
 	for _, none := range []kit.Object{{}, {"error": ""}, {"error": nil}, {"content": nil},
 		{"content": "42", "error": "no"},
@@ -168,33 +168,33 @@ func TestW07_MappingComesAfterValidation(t *testing.T) {
 	}
 }
 
-// watcher counts what is done around a turn, in order.
-type watcher struct {
+// turnWatcher records the hooks that run around a turn, in order.
+type turnWatcher struct {
 	mu   sync.Mutex
 	seen map[string][]string // by turn
 }
 
-func (s *watcher) note(turn, what string) {
+func (s *turnWatcher) add(turn, what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen[turn] = append(s.seen[turn], what)
 }
 
-// Assemble implements host.Assembler: it notes, and does the built-in thing.
-func (s *watcher) Assemble(_ context.Context, in host.AssemblyInput) (model.Request, error) {
-	s.note(in.TurnID, "assemble")
+// Assemble implements host.Assembler: it records the call and returns the built-in request.
+func (s *turnWatcher) Assemble(_ context.Context, in host.AssemblyInput) (model.Request, error) {
+	s.add(in.TurnID, "assemble")
 	return model.Request{Model: in.ModelProfileID, System: in.TurnID, Messages: []model.Message{in.UserMessage}}, nil
 }
 
 // Extract implements host.Extractor.
-func (s *watcher) Extract(_ context.Context, in host.ExtractionInput) ([]string, error) {
-	s.note(in.TurnID, "extract")
+func (s *turnWatcher) Extract(_ context.Context, in host.ExtractionInput) ([]string, error) {
+	s.add(in.TurnID, "extract")
 	return nil, nil
 }
 
 // Answer implements model.Model: it calls a tool once, then says that it is done; told to fail, it fails.
-func (s *watcher) Answer(_ context.Context, r model.Request, _ func(model.Delta)) (model.Answer, error) {
-	s.note(r.System, "ask")
+func (s *turnWatcher) Answer(_ context.Context, r model.Request, _ func(model.Delta)) (model.Answer, error) {
+	s.add(r.System, "ask")
 	last := r.Messages[len(r.Messages)-1].Parts[0]
 	switch {
 	case last.Type == model.Result:
@@ -208,7 +208,7 @@ func (s *watcher) Answer(_ context.Context, r model.Request, _ func(model.Delta)
 
 func TestW22_InvariantsOfEveryTurn(t *testing.T) {
 	t.Parallel()
-	s := &watcher{seen: map[string][]string{}}
+	s := &turnWatcher{seen: map[string][]string{}}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: s, Assemble: s, Extract: s},
 		kit.Tool("good", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "seen", nil }),
 		kit.Tool("bad", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
@@ -266,7 +266,7 @@ func TestW20_NoCallBeyondTheLimit(t *testing.T) {
 
 func TestW23_ArgumentsThatAreNotJSON(t *testing.T) {
 	t.Parallel()
-	h := responder(t)
+	h := runForOpenAI(t)
 	said := kit.Object{"role": "assistant", "content": nil,
 		"tool_calls": []kit.Object{{"id": "c1", "type": "function",
 			"function": kit.Object{"name": "f", "arguments": "{"}}}}
@@ -289,7 +289,7 @@ func TestW01_TurnWithTextOnly(t *testing.T) {
 		t.Errorf("frames: %s", got)
 	}
 	d := kit.GetTurn(h, end.TurnID)
-	said := answers(t, d)
+	said := listAnswers(t, d)
 	whole := s.Seen[len(s.Seen)-2]
 	if len(said) != 1 || said[0] != s.Text(end.TurnID) || said[0] != whole.Text || d.Output != said[0] ||
 		!strings.HasPrefix(said[0], "Good morning") {

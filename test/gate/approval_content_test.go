@@ -166,16 +166,16 @@ func TestG31_ApproverSeesRestoredFiles(t *testing.T) {
 		ApprovalID, false)
 }
 
-// commander is an agent whose commands a person approves.
-func commander(h *reevetest.Host, config kit.Object) {
+// newCommander creates an agent whose commands need approval.
+func newCommander(h *reevetest.Host, config kit.Object) {
 	h.T.Helper()
 	a := h.Agent("ops", "file_write")
 	h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, kit.Object{"kind": "engineer"})
 	h.Want(201, nil, "POST", "/api/agents/"+a.ID+"/tools", kit.Object{"tool_id": "shell_exec", "config": config})
 }
 
-// askedFor makes a call of a command and gives the approval that it waits for.
-func askedFor(h *reevetest.Host, args kit.Object) reeve.Approval {
+// requestCommand calls shell_exec and returns the pending approval.
+func requestCommand(h *reevetest.Host, args kit.Object) reeve.Approval {
 	h.T.Helper()
 	res, p, _ := kit.TryCall(h, "ops", kit.Call{"tool": "shell_exec", "args": args})
 	if res.ApprovalID == "" {
@@ -191,7 +191,7 @@ func askedFor(h *reevetest.Host, args kit.Object) reeve.Approval {
 func TestG31_CommandIsBoundToItsScriptFiles(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, kit.FastConfig(t))
-	commander(h, kit.Object{})
+	newCommander(h, kit.Object{})
 	if reason := kit.ShellUnavailable(h); reason != "" {
 		t.Log("no confinement here: ", reason)
 		return
@@ -254,7 +254,7 @@ func TestG31_CommandIsBoundToItsScriptFiles(t *testing.T) {
 		}
 		_ = os.Remove(filepath.Join(shared, "log"))
 		put(file, body(good))
-		a := askedFor(h, kit.Object{"command": command})
+		a := requestCommand(h, kit.Object{"command": command})
 		shown := strings.TrimSpace(strings.TrimPrefix(body(good), "all:\n"))
 		if !strings.Contains(a.Preview, shown) || !strings.Contains(a.Preview, reeve.Hash([]byte(body(good)))) {
 			t.Errorf("%s: the card does not show %s:\n%s", command, file, a.Preview)
@@ -270,13 +270,13 @@ func TestG31_CommandIsBoundToItsScriptFiles(t *testing.T) {
 		if h.Want(200, &after, "GET", "/api/approvals/"+a.ID, nil); after.State != reeve.Lapsed {
 			t.Errorf("%s: the approval is %s", command, after.State)
 		}
-		again := askedFor(h, kit.Object{"command": command}) // it is asked about anew
+		again := requestCommand(h, kit.Object{"command": command}) // it is asked about anew
 		if !strings.Contains(again.Preview, reeve.Hash([]byte(body(bad)))) {
 			t.Errorf("%s: the second card shows\n%s", command, again.Preview)
 		}
 		kit.Decide(h, again.ID, "deny")
 		put(file, body(good))
-		last := askedFor(h, kit.Object{"command": command})
+		last := requestCommand(h, kit.Object{"command": command})
 		kit.Decide(h, last.ID, "approve")
 		h.Settle(t.Context())
 		if op := kit.GetOperation(h, last.OperationID); op.State != reeve.Committed {
@@ -291,7 +291,7 @@ func TestG31_CommandIsBoundToItsScriptFiles(t *testing.T) {
 	}
 
 	// A file that comes to be after the person was asked.
-	a := askedFor(h, kit.Object{"command": "test -e late.sh && bash late.sh"})
+	a := requestCommand(h, kit.Object{"command": "test -e late.sh && bash late.sh"})
 	put("late.sh", bad)
 	kit.Decide(h, a.ID, "approve")
 	h.Settle(t.Context())
@@ -299,7 +299,7 @@ func TestG31_CommandIsBoundToItsScriptFiles(t *testing.T) {
 		t.Errorf("a file that came late: %s %s", op.State, op.Message)
 	}
 	// What cannot be known is said.
-	unclear := askedFor(h, kit.Object{"command": `bash "$(ls | head -1)" && python3 -c 'print(1)' && ./*.sh`})
+	unclear := requestCommand(h, kit.Object{"command": `bash "$(ls | head -1)" && python3 -c 'print(1)' && ./*.sh`})
 	for _, said := range []string{"Not known in advance", "$(ls | head -1)", "./*.sh", "python3"} {
 		if !strings.Contains(unclear.Preview, said) {
 			t.Errorf("the card does not say %q:\n%s", said, unclear.Preview)
@@ -314,7 +314,7 @@ func TestG31_CommandIsBoundToItsScriptFiles(t *testing.T) {
 	}
 	// A command that runs no file is bound to none.
 	put("data.txt", "1")
-	plain := askedFor(h, kit.Object{"command": "cat data.txt | wc -c > count"})
+	plain := requestCommand(h, kit.Object{"command": "cat data.txt | wc -c > count"})
 	put("data.txt", "12")
 	kit.Decide(h, plain.ID, "approve")
 	h.Settle(t.Context())
@@ -328,14 +328,14 @@ func TestG31_CommandIsBoundToItsScriptFiles(t *testing.T) {
 func TestG31_CommandIsBoundToItsShellState(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, kit.FastConfig(t))
-	commander(h, kit.Object{"backend": "session"})
+	newCommander(h, kit.Object{"backend": "session"})
 	if reason := kit.ShellUnavailable(h); reason != "" {
 		t.Log("no confinement here: ", reason)
 		return
 	}
 	run := func(command string) reeve.Operation {
 		t.Helper()
-		a := askedFor(h, kit.Object{"command": command})
+		a := requestCommand(h, kit.Object{"command": command})
 		kit.Decide(h, a.ID, "approve")
 		h.Settle(t.Context())
 		return kit.GetOperation(h, a.OperationID)
@@ -343,7 +343,7 @@ func TestG31_CommandIsBoundToItsShellState(t *testing.T) {
 	if op := run("mkdir -p sub; cd sub; echo 'echo one' > run.sh; ls() { echo harmless; }"); op.State != reeve.Committed {
 		t.Fatalf("%+v", op)
 	}
-	first := askedFor(h, kit.Object{"command": "ls; bash run.sh"})
+	first := requestCommand(h, kit.Object{"command": "ls; bash run.sh"})
 	for _, said := range []string{"echo harmless", `"sub/run.sh"`, "| echo one"} {
 		if !strings.Contains(first.Preview, said) {
 			t.Errorf("the card does not show %q:\n%s", said, first.Preview)
@@ -367,15 +367,15 @@ func TestG31_CommandIsBoundToItsShellState(t *testing.T) {
 func TestG31_CommandIsRefusedAfterTheShellChanged(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Run(t, kit.FastConfig(t))
-	commander(h, kit.Object{"backend": "session"})
+	newCommander(h, kit.Object{"backend": "session"})
 	if reason := kit.ShellUnavailable(h); reason != "" {
 		t.Log("no confinement here: ", reason)
 		return
 	}
 	shared := filepath.Join(h.Dir(), "workspaces", "default", "shared")
-	first := askedFor(h, kit.Object{
+	first := requestCommand(h, kit.Object{
 		"command": "touch begun; until [ -e go ]; do sleep 0.02; done; ls() { touch evil; }"})
-	second := askedFor(h, kit.Object{"command": "ls; bash run.sh"})
+	second := requestCommand(h, kit.Object{"command": "ls; bash run.sh"})
 	kit.Decide(h, first.ID, "approve")
 	kit.Eventually(t, "the first command to begin", func() bool {
 		_, err := os.Stat(filepath.Join(shared, "begun"))

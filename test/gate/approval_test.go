@@ -19,7 +19,8 @@ import (
 )
 
 func TestG14_APrivilegedCallIsParkedAsARow(t *testing.T) {
-	var g guarded
+	t.Parallel()
+	var g guardedTool
 	cfg := kit.FastConfig(t)
 	h := reevetest.StartWith(t, cfg, g.tool())
 	a := h.Agent("a", "guarded")
@@ -72,7 +73,7 @@ func TestG14_APrivilegedCallIsParkedAsARow(t *testing.T) {
 // While an approval is pending, the same call gets the same answer, and another call with the same key is a conflict.
 func TestG14_RepeatedCallKeepsItsApproval(t *testing.T) {
 	t.Parallel()
-	var g guarded
+	var g guardedTool
 	h := reevetest.Start(t, g.tool())
 	a := h.Agent("a", "guarded")
 	first := h.Call(a.ID, "guarded", map[string]any{"n": 1}, "Idempotency-Key", "k")
@@ -91,37 +92,37 @@ func TestG14_RepeatedCallKeepsItsApproval(t *testing.T) {
 // An approval is valid only for the tool, the policy and the base that the person saw.
 func TestG14_ApprovalLapsesAfterAChange(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(h *reevetest.Host, a reeve.Agent, g *guarded){
-		"base": func(_ *reevetest.Host, _ reeve.Agent, g *guarded) { g.base.Store("v2") },
-		"categories": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+	for name, change := range map[string]func(h *reevetest.Host, a reeve.Agent, g *guardedTool){
+		"base": func(_ *reevetest.Host, _ reeve.Agent, g *guardedTool) { g.base.Store("v2") },
+		"categories": func(h *reevetest.Host, a reeve.Agent, _ *guardedTool) {
 			kit.UpdateAgent(h, a, map[string]any{"categories": []string{kit.NewCategory(h, "new")}})
 		},
-		"policy": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+		"policy": func(h *reevetest.Host, a reeve.Agent, _ *guardedTool) {
 			kit.UpdateAgent(h, a, map[string]any{"policy": map[string]any{"tools": map[string]any{"guarded": "deny"}}})
 		},
-		"policy to allow": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+		"policy to allow": func(h *reevetest.Host, a reeve.Agent, _ *guardedTool) {
 			kit.UpdateAgent(h, a, map[string]any{
 				"policy": map[string]any{"tiers": map[string]any{"privileged": "allow"}}})
 		},
-		"kind": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+		"kind": func(h *reevetest.Host, a reeve.Agent, _ *guardedTool) {
 			kit.UpdateAgent(h, a, map[string]any{"kind": "reader"})
 		},
-		"profile": func(h *reevetest.Host, _ reeve.Agent, _ *guarded) {
+		"profile": func(h *reevetest.Host, _ reeve.Agent, _ *guardedTool) {
 			h.Want(http.StatusOK, nil, "PUT", "/api/profiles/assistant",
 				map[string]any{"capabilities": []string{"files.write", "more"}})
 		},
-		"detached": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+		"detached": func(h *reevetest.Host, a reeve.Agent, _ *guardedTool) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID+"/tools/guarded", nil)
 		},
-		"settings": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+		"settings": func(h *reevetest.Host, a reeve.Agent, _ *guardedTool) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID+"/tools/guarded", nil)
 			h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/tools", map[string]any{"tool_id": "guarded",
 				"config": map[string]any{"x": 1}})
 		},
-		"dormant": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+		"dormant": func(h *reevetest.Host, a reeve.Agent, _ *guardedTool) {
 			kit.UpdateAgent(h, a, map[string]any{"lifecycle": "dormant"})
 		},
-		"gone": func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+		"gone": func(h *reevetest.Host, a reeve.Agent, _ *guardedTool) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID, nil)
 		},
 	} {
@@ -130,7 +131,7 @@ func TestG14_ApprovalLapsesAfterAChange(t *testing.T) {
 				continue // nobody is asked any more, see below
 			}
 			t.Run(name+" "+order, func(t *testing.T) {
-				var g guarded
+				var g guardedTool
 				h := reevetest.Start(t, g.tool())
 				a := h.Agent("a", "guarded", "read_file")
 				res := h.Call(a.ID, "guarded", map[string]any{"n": 1})
@@ -165,7 +166,7 @@ func TestG14_ApprovalsOfARemovedAgentLapse(t *testing.T) {
 	t.Parallel()
 	for name, end := range kit.RemoveAgentBy {
 		t.Run(name, func(t *testing.T) {
-			var g guarded
+			var g guardedTool
 			h := reevetest.Start(t, g.tool())
 			a, other := h.Agent("a", "guarded"), h.Agent("b", "guarded")
 			res, stays := h.Call(a.ID, "guarded", map[string]any{"n": 1}),
@@ -199,7 +200,7 @@ func TestG14_ApprovalLapsesWithAnotherToolVersion(t *testing.T) {
 	t.Parallel()
 	w := kit.NewWitness(t)
 	cfg := kit.FastConfig(t)
-	var g guarded
+	var g guardedTool
 	h := reevetest.StartWith(t, cfg, g.tool())
 	spec := map[string]any{"method": "POST", "url": w.URL + "/one"}
 	kit.DefineHTTPTool(h, "send", reeve.Unsafe, spec, map[string]any{"tier": "privileged"})
@@ -230,7 +231,7 @@ func TestG14_ApprovalLapsesWithAnotherToolVersion(t *testing.T) {
 // Of several decisions at the same time the first counts, once.
 func TestG14_FirstDecisionWins(t *testing.T) {
 	t.Parallel()
-	var g guarded
+	var g guardedTool
 	h := reevetest.Start(t, g.tool())
 	a := h.Agent("a", "guarded")
 	for round := range 4 {
@@ -274,7 +275,7 @@ func TestG14_FirstDecisionWins(t *testing.T) {
 // An approval that nobody decides in time is closed, whether or not a client reads it.
 func TestG14_ApprovalExpiresAsDenied(t *testing.T) {
 	t.Parallel()
-	var g guarded
+	var g guardedTool
 	cfg := kit.FastConfig(t)
 	cfg.ApprovalTTL = host.Duration(time.Second) // the least there is
 	h := reevetest.StartWith(t, cfg, g.tool())
@@ -310,7 +311,7 @@ func TestG14_ApprovalExpiresAsDenied(t *testing.T) {
 // Approving an approval that was decided, expired or lapsed is a conflict and changes nothing.
 func TestG14_DecidingAClosedApprovalIsAConflict(t *testing.T) {
 	t.Parallel()
-	var g guarded
+	var g guardedTool
 	h := reevetest.StartWith(t, kit.FastConfig(t), g.tool())
 	a := h.Agent("a", "guarded")
 	denied, lapsed, used := h.Call(a.ID, "guarded", map[string]any{"n": 1}),
@@ -348,7 +349,7 @@ func TestG14_DecidingAClosedApprovalIsAConflict(t *testing.T) {
 // The model learns that its call was denied and why, but not by whom.
 func TestG14_ModelLearnsThatACallWasDenied(t *testing.T) {
 	t.Parallel()
-	var g guarded
+	var g guardedTool
 	h := reevetest.Start(t, g.tool())
 	a := h.Agent("a", "guarded")
 	res := h.Call(a.ID, "guarded", nil, "Idempotency-Key", "k")
@@ -377,7 +378,7 @@ func TestG14_ExpiredApprovalIsSeenWithoutTheLoop(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {
 		t.Run(engine, func(t *testing.T) {
-			var g guarded
+			var g guardedTool
 			cfg := kit.FastConfig(t)
 			cfg.ApprovalTTL = host.Duration(time.Second) // the least there is
 			if engine == "postgres" {
@@ -407,7 +408,7 @@ func TestG14_ExpiredApprovalIsSeenWithoutTheLoop(t *testing.T) {
 				list.Approvals[0].State != reeve.Expired {
 				t.Errorf("%+v has expired", list.Approvals)
 			}
-			if x := explained(h, first.CallID); x.Approval.State != reeve.Expired ||
+			if x := getExplanation(h, first.CallID); x.Approval.State != reeve.Expired ||
 				!strings.Contains(x.Outcome, "expired") {
 				t.Errorf("it is explained as %q, %+v", x.Outcome, x.Approval)
 			}

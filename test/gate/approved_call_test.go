@@ -17,7 +17,7 @@ import (
 
 func TestG15_ApprovedCallRunsOnceAfterARestart(t *testing.T) {
 	t.Parallel()
-	var g guarded
+	var g guardedTool
 	cfg := kit.FastConfig(t)
 	h := reevetest.StartWith(t, cfg, g.tool())
 	a := h.Agent("a", "guarded")
@@ -102,7 +102,7 @@ func TestG15_RepeatedCallDuringADecision(t *testing.T) {
 // A running server executes approved calls by itself.
 func TestG15_RunningServerExecutesApprovedCalls(t *testing.T) {
 	t.Parallel()
-	var g guarded
+	var g guardedTool
 	cfg := kit.FastConfig(t)
 	h := reevetest.StartWith(t, cfg, g.tool())
 	a := h.Agent("a", "guarded")
@@ -153,11 +153,11 @@ func TestG15_RunningServerExecutesApprovedCalls(t *testing.T) {
 // Resolving the outcome of an operation that has not run is refused, and the error names what the operation waits for.
 func TestG15_ResolvingAParkedCallIsRefused(t *testing.T) {
 	t.Parallel()
-	var g guarded
+	var g guardedTool
 	var ran kit.Counter
 	h := reevetest.Start(t, g.tool(), kit.Tool("send", reeve.Keyed, ran.Handle))
 	parked := h.Call(h.Agent("a", "guarded").ID, "guarded", nil)
-	proposed := h.Call(proposer(h, "b", "send").ID, "send", nil)
+	proposed := h.Call(newProposer(h, "b", "send").ID, "send", nil)
 	for op, want := range map[string][2]string{parked.OperationID: {parked.ApprovalID, "reeve approvals approve " +
 		parked.ApprovalID}, proposed.OperationID: {proposed.ProposalID, "reeve proposals show cs_"}} {
 		var p api.Problem
@@ -172,7 +172,7 @@ func TestG15_ResolvingAParkedCallIsRefused(t *testing.T) {
 // Two servers accept one decision and run the call once.
 func TestG14_TwoServersRunAnApprovedCallOnce(t *testing.T) {
 	t.Parallel()
-	var g guarded
+	var g guardedTool
 	servers := kit.StartTwoServers(t, g.tool())
 	a := servers[0].Agent("a", "guarded")
 	for round := range 3 {

@@ -121,7 +121,7 @@ func TestG03_NotFoundRevealsNothing(t *testing.T) {
 	}
 }
 
-// schemaCases is what G04 lists, each with the paths that must be named.
+// schemaCases are the argument errors that G04 lists, each with the paths that the error must name.
 var schemaCases = []struct {
 	args  string
 	paths []string

@@ -59,7 +59,7 @@ func TestG22_HandlerFailureAffectsOnlyItsCall(t *testing.T) {
 			list, names = append(list, x), append(names, x.ID)
 		}
 	}
-	h := reevetest.Start(t, append(list, kit.Tool("good", reeve.Local, put(nil)))...)
+	h := reevetest.Start(t, append(list, kit.Tool("good", reeve.Local, putFile(nil)))...)
 	a := h.Agent("a", append(names, "good")...)
 	for _, name := range names {
 		res, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": name})
@@ -122,7 +122,7 @@ func TestG22_HandlerHasNoEffectAfterItsTimeout(t *testing.T) {
 	if res.State != reeve.Failed || res.Undo != nil || len(res.Changed) != 0 || res.Spent.Tokens != 0 {
 		t.Errorf("%+v", res)
 	}
-	if there(h, a.ID) {
+	if hasFile(h, a.ID) {
 		t.Error("a late write is there")
 	}
 	if op := kit.GetOperation(h, res.OperationID); op.State != reeve.Failed || op.Undo != nil {
@@ -133,8 +133,8 @@ func TestG22_HandlerHasNoEffectAfterItsTimeout(t *testing.T) {
 	}
 }
 
-// batch makes calls as one model response does.
-func batch(h *reevetest.Host, agent string, calls ...kit.Call) []reeve.Result {
+// callBatch makes calls as those of one model response.
+func callBatch(h *reevetest.Host, agent string, calls ...kit.Call) []reeve.Result {
 	h.T.Helper()
 	var out api.BatchAnswer
 	h.Want(http.StatusOK, &out, "POST", "/api/agents/"+agent+"/calls/batch", map[string]any{"calls": calls})
@@ -182,7 +182,7 @@ func TestG23_ReadsRunTogetherAndOthersAlone(t *testing.T) {
 	for i, id := range []string{"keyed", "read", "read", "read", "read", "local", "unsafe", "keyed"} {
 		calls = append(calls, kit.Call{"tool": id, "args": map[string]any{"i": i}})
 	}
-	for i, res := range batch(h, a.ID, calls...) {
+	for i, res := range callBatch(h, a.ID, calls...) {
 		if res.IsError || res.Content != fmt.Sprintf(`{"i":%d}`, i) {
 			t.Errorf("result %d is %+v", i, res)
 		}
@@ -229,7 +229,7 @@ func TestG23_ReadsAreRecordedInCallOrder(t *testing.T) {
 	})
 	h := reevetest.Start(t, read)
 	a := h.Agent("a", "read")
-	got := batch(h, a.ID, kit.Call{"tool": "read", "args": map[string]any{"i": 0}},
+	got := callBatch(h, a.ID, kit.Call{"tool": "read", "args": map[string]any{"i": 0}},
 		kit.Call{"tool": "read", "args": map[string]any{"i": 1}},
 		kit.Call{"tool": "read", "args": 7}, kit.Call{"tool": "read", "args": map[string]any{"i": 3}},
 		kit.Call{"tool": "read", "args": map[string]any{"i": 2}}, kit.Call{"tool": "nope"})
@@ -255,7 +255,7 @@ func TestG23_RefusalInABatchStopsNoOtherCall(t *testing.T) {
 	x.Tier = reeve.Privileged
 	h := reevetest.Start(t, kit.Tool("read", reeve.Read, ran.Handle), kit.Tool("local", reeve.Local, ran.Handle), x)
 	a := h.Agent("a", "read", "local", "priv")
-	got := batch(h, a.ID, kit.Call{"tool": "read"}, kit.Call{"tool": "nope"}, kit.Call{"tool": "read"},
+	got := callBatch(h, a.ID, kit.Call{"tool": "read"}, kit.Call{"tool": "nope"}, kit.Call{"tool": "read"},
 		kit.Call{"tool": "read", "args": "x"}, kit.Call{"tool": "priv"}, kit.Call{"tool": "local"})
 	for i, code := range []reeve.Code{"", reeve.NotFound, "", reeve.Validation, reeve.ApprovalRequired, ""} {
 		if got[i].Code != code || got[i].CallID == "" {
@@ -279,7 +279,7 @@ func TestG23_AsynchronousReadsOfABatch(t *testing.T) {
 	h := reevetest.StartWith(t, kit.FastConfig(t), look)
 	a := h.Agent("a", "look")
 	ask := func() []reeve.Result {
-		return batch(h, a.ID, kit.Call{"tool": "look", "args": kit.Object{"i": 0}, "idempotency_key": "first"},
+		return callBatch(h, a.ID, kit.Call{"tool": "look", "args": kit.Object{"i": 0}, "idempotency_key": "first"},
 			kit.Call{"tool": "look", "args": kit.Object{"i": 1}, "idempotency_key": "second"})
 	}
 	first := ask()

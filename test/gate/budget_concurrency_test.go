@@ -22,7 +22,7 @@ func TestG17_ConcurrentCallsNeverOverspend(t *testing.T) {
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
 		t.Run(string(effect), func(t *testing.T) {
 			var ran kit.Counter
-			h := reevetest.Start(t, spender("x", effect, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
+			h := reevetest.Start(t, newCostlyTool("x", effect, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
 			a := h.Agent("a", "x")
 			kit.SetBudget(h, "workspace", map[string]any{"limit": map[string]any{"micros": 55}})
 			kit.SetBudget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 100}})
@@ -219,7 +219,7 @@ func TestG17_TwoServersNeverOverspend(t *testing.T) {
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed, reeve.Local} {
 		t.Run(string(effect), func(t *testing.T) {
 			var ran kit.Counter
-			servers := kit.StartTwoServers(t, spender("x", effect, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10},
+			servers := kit.StartTwoServers(t, newCostlyTool("x", effect, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10},
 				&ran))
 			a := servers[0].Agent("a", "x")
 			kit.SetBudget(servers[0], "workspace", map[string]any{"limit": map[string]any{"micros": 55}})

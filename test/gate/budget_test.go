@@ -25,7 +25,7 @@ func TestG17_BudgetRefusesCallsOverIt(t *testing.T) {
 			"money": {"micros": 250}} {
 			t.Run(string(effect)+" "+what, func(t *testing.T) {
 				var ran kit.Counter
-				h := reevetest.Start(t, spender("x", effect, reeve.Amount{Tokens: 10, Micros: 100},
+				h := reevetest.Start(t, newCostlyTool("x", effect, reeve.Amount{Tokens: 10, Micros: 100},
 					reeve.Amount{Tokens: 9, Micros: 90}, &ran))
 				a := h.Agent("a", "x")
 				kit.SetBudget(h, "agent:a", map[string]any{"limit": limit})
@@ -90,7 +90,7 @@ func TestG17_TimeLeftIsTheTimeout(t *testing.T) {
 func TestG17_AChildDrawsOnItsParents(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
-	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
+	h := reevetest.Start(t, newCostlyTool("x", reeve.Keyed, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
 	a := h.Agent("a", "x")
 	kit.SetBudget(h, "run:grand", map[string]any{"limit": map[string]any{"micros": 35}})
 	kit.SetBudget(h, "run:parent", map[string]any{"limit": map[string]any{"micros": 1000}, "parent": "run:grand"})
@@ -120,8 +120,8 @@ func TestG17_AChildDrawsOnItsParents(t *testing.T) {
 func TestG17_BudgetParksCallsIfConfigured(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
-	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{}, reeve.Amount{}, &ran),
-		spender("r", reeve.Read, reeve.Amount{}, reeve.Amount{}, &ran))
+	h := reevetest.Start(t, newCostlyTool("x", reeve.Keyed, reeve.Amount{}, reeve.Amount{}, &ran),
+		newCostlyTool("r", reeve.Read, reeve.Amount{}, reeve.Amount{}, &ran))
 	a := h.Agent("a", "x", "r")
 	kit.SetBudget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 1}, "on_exceed": "park"})
 	h.Call(a.ID, "x", nil)
@@ -161,9 +161,9 @@ func TestG17_ApprovalDoesNotExceedTheBudget(t *testing.T) {
 	for _, onExceed := range []string{"end", "park"} {
 		t.Run(onExceed, func(t *testing.T) {
 			var ran kit.Counter
-			x := spender("x", reeve.Unsafe, reeve.Amount{}, reeve.Amount{}, &ran)
+			x := newCostlyTool("x", reeve.Unsafe, reeve.Amount{}, reeve.Amount{}, &ran)
 			x.Tier = reeve.Privileged
-			h := reevetest.Start(t, x, spender("free", reeve.Keyed, reeve.Amount{}, reeve.Amount{}, &ran))
+			h := reevetest.Start(t, x, newCostlyTool("free", reeve.Keyed, reeve.Amount{}, reeve.Amount{}, &ran))
 			a := h.Agent("a", "x", "free")
 			kit.SetBudget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 1}, "on_exceed": onExceed})
 			res := h.Call(a.ID, "x", nil)

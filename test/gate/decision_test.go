@@ -17,9 +17,9 @@ import (
 // After a refusal no later step runs, and the record names the step.
 func TestG01_RefusalNamesItsStep(t *testing.T) {
 	t.Parallel()
-	var w watched
+	var w observedTool
 	h := reevetest.Start(t, w.tool("watched"))
-	w.in(h, "work")
+	w.useCategory(h, "work")
 	scoped := func(name string, tools ...string) reeve.Agent {
 		a := h.Agent(name, tools...)
 		h.Want(http.StatusOK, &a, "PATCH", "/api/agents/"+a.ID, map[string]any{"categories": []string{"work"}})
@@ -89,8 +89,8 @@ func TestG01_RefusalNamesItsStep(t *testing.T) {
 				t.Fatalf("the trail ends %+v", trail)
 			}
 			for i, s := range trail {
-				if s.Name != steps[i] || (i < len(trail)-1 && s.Verdict != "") {
-					t.Errorf("step %d is %+v, want %s passed", i, s, steps[i])
+				if s.Name != gateSteps[i] || (i < len(trail)-1 && s.Verdict != "") {
+					t.Errorf("step %d is %+v, want %s passed", i, s, gateSteps[i])
 				}
 			}
 			if info := kit.ResultInfo(t, p[1]); info.Step.Name != c.step || info.Status != "error" ||
@@ -107,11 +107,11 @@ func TestG01_RefusalNamesItsStep(t *testing.T) {
 // The budget is the last step: every other step has run, the handler has not.
 func TestG01_BudgetIsTheLastStep(t *testing.T) {
 	t.Parallel()
-	var w watched
+	var w observedTool
 	costly := w.tool("watched")
 	costly.Cost = reeve.Amount{Micros: 5}
 	h := reevetest.Start(t, costly)
-	w.in(h, "work")
+	w.useCategory(h, "work")
 	a := h.Agent("a", "watched")
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/a", map[string]any{"categories": []string{"work"}})
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/workspace", map[string]any{"limit": map[string]any{"micros": 4}})
@@ -131,19 +131,19 @@ func TestG01_BudgetIsTheLastStep(t *testing.T) {
 // A call that is let through has passed every step in order, and each part of the tool ran once.
 func TestG01_CallPassesEveryStepInOrder(t *testing.T) {
 	t.Parallel()
-	var w watched
+	var w observedTool
 	h := reevetest.Start(t, w.tool("watched"))
-	w.in(h, "work")
+	w.useCategory(h, "work")
 	kit.NewCategory(h, "other")
 	a := h.Agent("a", "watched")
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/a", map[string]any{"categories": []string{"work", "other"}})
 	res := h.Call(a.ID, "watched", map[string]any{"n": 1})
 	trail := kit.ActionInfo(t, kit.PairCalls(h, kit.ListThread(h, a.ID, ""))[res.CallID][0]).Trail
-	if len(trail) != len(steps) {
+	if len(trail) != len(gateSteps) {
 		t.Fatalf("the trail is %+v", trail)
 	}
 	for i, s := range trail {
-		if s.Name != steps[i] || s.Verdict != "" || s.Why == "" {
+		if s.Name != gateSteps[i] || s.Verdict != "" || s.Why == "" {
 			t.Errorf("step %d is %+v", i, s)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
-		var g guarded
+		var g guardedTool
 		var ran kit.Counter
 		h := reevetest.StartWith(t, cfg, g.tool(), kit.Tool("keyed", reeve.Keyed, ran.Handle))
 		a := h.Agent("a", "guarded", "keyed")
@@ -33,8 +33,8 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 		}
 		const policy, short = "privileged tools need a person's approval", "has too few calls left"
 		parked := h.Call(a.ID, "guarded", nil)
-		if x := explained(h, parked.CallID); why(x, "approval") != "waits: "+policy ||
-			verdict(x, "budget") != reeve.Passed {
+		if x := getExplanation(h, parked.CallID); why(x, "approval") != "waits: "+policy ||
+			findVerdict(x, "budget") != reeve.Passed {
 			t.Errorf("before anybody decides: %+v", x.Steps)
 		}
 		kit.SetBudget(h, "agent:"+a.ID, kit.Object{"limit": kit.Object{"calls": 1}, "on_exceed": "park"})
@@ -45,14 +45,14 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 		if len(held) != 1 || held[0].OperationID != parked.OperationID || !strings.Contains(held[0].Why, short) {
 			t.Fatalf("the inbox has %+v", held)
 		}
-		x := explained(h, parked.CallID)
+		x := getExplanation(h, parked.CallID)
 		if why(x, "approval") != "passed: "+policy+"; approved by "+first.DecidedBy || why(x, "budget") != "waits: "+
 			held[0].Why || x.Approval.ID != held[0].ID || g.ran.Count() != 0 {
 			t.Errorf("while the budget holds it: %+v", x.Steps)
 		}
 		kit.Decide(h, held[0].ID, "approve")
 		h.Settle(t.Context())
-		x = explained(h, parked.CallID)
+		x = getExplanation(h, parked.CallID)
 		if why(x, "approval") != "passed: "+policy+"; approved by "+first.DecidedBy || why(x, "budget") != "passed: "+
 			held[0].Why+"; approved by "+first.DecidedBy || x.Outcome != "The call ran and succeeded." ||
 			g.ran.Count() != 1 {
@@ -60,13 +60,13 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 		}
 
 		again := h.Call(a.ID, "guarded", nil) // which waits for both from the start
-		if x := explained(h, again.CallID); verdict(x, "approval") != reeve.Waits ||
-			verdict(x, "budget") != reeve.Waits {
+		if x := getExplanation(h, again.CallID); findVerdict(x, "approval") != reeve.Waits ||
+			findVerdict(x, "budget") != reeve.Waits {
 			t.Errorf("%+v", x.Steps)
 		}
 		kit.Decide(h, again.ApprovalID, "deny")
-		if x := explained(h, again.CallID); verdict(x, "approval") != reeve.Refused ||
-			verdict(x, "budget") != reeve.NotReached {
+		if x := getExplanation(h, again.CallID); findVerdict(x, "approval") != reeve.Refused ||
+			findVerdict(x, "budget") != reeve.NotReached {
 			t.Errorf("%+v", x.Steps)
 		}
 	})
@@ -110,7 +110,7 @@ func TestG26_ExplanationForAViewerRunsNoToolCode(t *testing.T) {
 		}
 		right, wrong := judge(viewer, edit("db: c")), judge(viewer, edit("db: q"))
 		if right.Outcome != wrong.Outcome || !strings.Contains(right.Outcome, "checks: The call would run.") ||
-			verdict(right, "preview") != reeve.NotReached || verdict(right, "budget") != reeve.Passed {
+			findVerdict(right, "preview") != reeve.NotReached || findVerdict(right, "budget") != reeve.Passed {
 			t.Errorf("a viewer is told %+v\nand %+v", right, wrong)
 		}
 		if right, wrong := judge(member, edit("db: c")),
@@ -122,7 +122,7 @@ func TestG26_ExplanationForAViewerRunsNoToolCode(t *testing.T) {
 			{"tool": "nosy", "preview_only": true}} {
 			x := judge(viewer, c)
 			for _, step := range []string{"scope", "security", "preview"} {
-				if verdict(x, step) != reeve.NotReached {
+				if findVerdict(x, step) != reeve.NotReached {
 					t.Errorf("%v: %s: %+v", c, step, x.Steps)
 				}
 			}
@@ -135,14 +135,15 @@ func TestG26_ExplanationForAViewerRunsNoToolCode(t *testing.T) {
 		}
 		h.Want(200, nil, "PATCH", "/api/agents/a",
 			kit.Object{"policy": kit.Object{"tools": kit.Object{"nosy": "deny"}}})
-		if x := judge(viewer, kit.Call{"tool": "nosy"}); verdict(x, "approval") != reeve.Refused ||
+		if x := judge(viewer, kit.Call{"tool": "nosy"}); findVerdict(x, "approval") != reeve.Refused ||
 			!strings.HasPrefix(x.Outcome, "The call would be refused") {
 			t.Errorf("what the gate refuses: %+v", x)
 		}
 	})
 }
 
-func verdict(x reeve.Explanation, step string) reeve.Verdict {
+// findVerdict returns the verdict of a step.
+func findVerdict(x reeve.Explanation, step string) reeve.Verdict {
 	for _, s := range x.Steps {
 		if s.Name == step {
 			return s.Verdict
@@ -153,7 +154,7 @@ func verdict(x reeve.Explanation, step string) reeve.Verdict {
 
 func TestG26_APastCallIsExplained(t *testing.T) {
 	t.Parallel()
-	var g guarded
+	var g guardedTool
 	var ran kit.Counter
 	h := reevetest.StartWith(t, kit.FastConfig(t), g.tool(), kit.Tool("keyed", reeve.Keyed, ran.Handle),
 		kit.Tool("long", reeve.Read, func(context.Context, *reeve.Invocation) (any,
@@ -168,53 +169,53 @@ func TestG26_APastCallIsExplained(t *testing.T) {
 	a := h.Agent("a", "guarded", "keyed", "long", "fails", "lost")
 	ok := h.Call(a.ID, "keyed", nil)
 	for _, id := range []string{ok.CallID, ok.OperationID} { // by either id
-		if x := explained(h, id); x.Outcome != "The call ran and succeeded." || x.Operation == nil ||
+		if x := getExplanation(h, id); x.Outcome != "The call ran and succeeded." || x.Operation == nil ||
 			x.Operation.State != reeve.Committed || x.Hypothetical ||
-			verdict(x, "invoke") != reeve.Passed || verdict(x, "record") != reeve.Passed {
+			findVerdict(x, "invoke") != reeve.Passed || findVerdict(x, "record") != reeve.Passed {
 			t.Errorf("%+v", x)
 		}
 	}
-	if x := explained(h, h.Call(a.ID, "long", nil).CallID); !strings.Contains(fmt.Sprint(x.Steps),
+	if x := getExplanation(h, h.Call(a.ID, "long", nil).CallID); !strings.Contains(fmt.Sprint(x.Steps),
 		"truncated from 20000 bytes") {
 		t.Errorf("%+v", x)
 	}
-	if x := explained(h, h.Call(a.ID, "fails", nil).CallID); x.Outcome != "The call ran and failed: no luck" {
+	if x := getExplanation(h, h.Call(a.ID, "fails", nil).CallID); x.Outcome != "The call ran and failed: no luck" {
 		t.Errorf("%+v", x)
 	}
 	_, p, _ := kit.TryCall(h, a.ID, kit.Call{"tool": "keyed", "args": 3})
-	if x := explained(h, p.CallID); verdict(x, "arguments") != reeve.Refused ||
-		!strings.Contains(x.Outcome, "refused") || verdict(x, "capability") != reeve.NotReached {
+	if x := getExplanation(h, p.CallID); findVerdict(x, "arguments") != reeve.Refused ||
+		!strings.Contains(x.Outcome, "refused") || findVerdict(x, "capability") != reeve.NotReached {
 		t.Errorf("%+v", x)
 	}
 	parked := h.Call(a.ID, "guarded", nil)
-	if x := explained(h, parked.CallID); verdict(x, "approval") != reeve.Waits || x.Approval == nil ||
+	if x := getExplanation(h, parked.CallID); findVerdict(x, "approval") != reeve.Waits || x.Approval == nil ||
 		x.Approval.ID != parked.ApprovalID || !strings.Contains(x.Outcome, "parked") {
 		t.Errorf("%+v", x)
 	}
 	kit.Decide(h, parked.ApprovalID, "deny")
-	if x := explained(h, parked.CallID); verdict(x, "approval") != reeve.Refused ||
-		verdict(x, "invoke") != reeve.NotReached || !strings.Contains(x.Outcome, "denied") {
+	if x := getExplanation(h, parked.CallID); findVerdict(x, "approval") != reeve.Refused ||
+		findVerdict(x, "invoke") != reeve.NotReached || !strings.Contains(x.Outcome, "denied") {
 		t.Errorf("%+v", x)
 	}
 	approved := h.Call(a.ID, "guarded", nil)
 	kit.Decide(h, approved.ApprovalID, "approve")
 	h.Settle(t.Context())
-	if x := explained(h, approved.OperationID); x.Approval == nil || x.Approval.State != reeve.Approved ||
+	if x := getExplanation(h, approved.OperationID); x.Approval == nil || x.Approval.State != reeve.Approved ||
 		x.Outcome != "The call ran and succeeded." {
 		t.Errorf("%+v", x)
 	}
 	shown, _, _ := kit.TryCall(h, a.ID, kit.Call{"tool": "guarded", "preview_only": true})
-	if x := explained(h, shown.CallID); !strings.Contains(x.Outcome, "changed nothing") ||
-		verdict(x, "invoke") != reeve.NotReached {
+	if x := getExplanation(h, shown.CallID); !strings.Contains(x.Outcome, "changed nothing") ||
+		findVerdict(x, "invoke") != reeve.NotReached {
 		t.Errorf("%+v", x)
 	}
 	lost := h.Call(a.ID, "lost", nil)
-	if x := explained(h, lost.CallID); !strings.Contains(x.Outcome, "unknown") || verdict(x, "invoke") != reeve.Waits {
+	if x := getExplanation(h, lost.CallID); !strings.Contains(x.Outcome, "unknown") || findVerdict(x, "invoke") != reeve.Waits {
 		t.Errorf("%+v", x)
 	}
 	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+lost.OperationID+"/resolve",
 		map[string]any{"resolution": "happened"})
-	if x := explained(h, lost.CallID); !strings.Contains(x.Outcome, "confirmed") {
+	if x := getExplanation(h, lost.CallID); !strings.Contains(x.Outcome, "confirmed") {
 		t.Errorf("%+v", x)
 	}
 	h.Want(http.StatusNotFound, nil, "GET", "/api/calls/nope/explanation", nil)
@@ -225,8 +226,8 @@ func TestG26_APastCallIsExplained(t *testing.T) {
 // A hypothetical call is decided by the current rules. Nothing is executed or written.
 func TestG26_HypotheticalCallIsExplainedAndNotMade(t *testing.T) {
 	t.Parallel()
-	var w watched
-	var g guarded
+	var w observedTool
+	var g guardedTool
 	h := reevetest.Start(t, w.tool("watched"), g.tool())
 	a := h.Agent("a", "watched", "guarded")
 	judge := func(c kit.Call, headers ...string) reeve.Explanation {
@@ -234,7 +235,7 @@ func TestG26_HypotheticalCallIsExplainedAndNotMade(t *testing.T) {
 		var x reeve.Explanation
 		h.Want(http.StatusOK, &x, "POST", "/api/agents/a/calls/explain", c, headers...)
 		checkSteps(h, x)
-		if !x.Hypothetical || verdict(x, "record") != reeve.NotReached {
+		if !x.Hypothetical || findVerdict(x, "record") != reeve.NotReached {
 			t.Errorf("%+v", x)
 		}
 		return x
@@ -251,14 +252,14 @@ func TestG26_HypotheticalCallIsExplainedAndNotMade(t *testing.T) {
 		{kit.Call{"tool": "guarded"}, "", "wait for a person"},
 	} {
 		x := judge(c.call)
-		if (c.step != "" && verdict(x, c.step) != reeve.Refused) || !strings.Contains(x.Outcome, c.said) {
+		if (c.step != "" && findVerdict(x, c.step) != reeve.Refused) || !strings.Contains(x.Outcome, c.said) {
 			t.Errorf("%v: %+v", c.call, x)
 		}
 	}
-	kit.UpdateAgent(h, a, map[string]any{"categories": []string{w.in(h, "work")}}) // seen at once
+	kit.UpdateAgent(h, a, map[string]any{"categories": []string{w.useCategory(h, "work")}}) // seen at once
 	if x := judge(kit.Call{"tool": "watched"}); x.Outcome != "The call would run." ||
-		verdict(x, "budget") != reeve.Passed ||
-		verdict(x, "invoke") != reeve.NotReached {
+		findVerdict(x, "budget") != reeve.Passed ||
+		findVerdict(x, "invoke") != reeve.NotReached {
 		t.Errorf("%+v", x)
 	}
 	if w.handler.Load() != 0 || g.ran.Count() != 0 || len(kit.ListOperations(h)) != 0 ||
@@ -270,7 +271,7 @@ func TestG26_HypotheticalCallIsExplainedAndNotMade(t *testing.T) {
 	if x := judge(kit.Call{"tool": "watched"}, "Idempotency-Key", "k"); !strings.Contains(x.Outcome, "stored result") {
 		t.Errorf("%+v", x)
 	}
-	if x := judge(kit.Call{"tool": "watched", "args": map[string]any{"n": 1}}, "Idempotency-Key", "k"); verdict(x,
+	if x := judge(kit.Call{"tool": "watched", "args": map[string]any{"n": 1}}, "Idempotency-Key", "k"); findVerdict(x,
 		"idempotency") != reeve.Refused {
 		t.Errorf("%+v", x)
 	}

@@ -15,19 +15,19 @@ import (
 	"reeve/test/kit"
 )
 
-// steps is the order of the gate, as records name it.
-var steps = []string{"lookup", "attachment", "arguments", "capability", "scope", "item", "approval", "security",
+// gateSteps are the steps of the gate, in order, as records name them.
+var gateSteps = []string{"lookup", "attachment", "arguments", "capability", "scope", "item", "approval", "security",
 	"preview", "idempotency", "budget"}
 
-// guarded is a tool whose calls a person approves, with a preview.
-type guarded struct {
+// guardedTool is a tool with a preview whose calls need approval.
+type guardedTool struct {
 	ran  kit.Counter
 	args atomic.Value
 	op   atomic.Value
 	base atomic.Value
 }
 
-func (g *guarded) tool() reeve.Tool {
+func (g *guardedTool) tool() reeve.Tool {
 	g.base.Store("v1")
 	t := kit.Tool("guarded", reeve.Unsafe, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		g.ran.N.Add(1)
@@ -43,8 +43,8 @@ func (g *guarded) tool() reeve.Tool {
 	return t
 }
 
-// spender is a tool that costs what it says, at most.
-func spender(id string, effect reeve.Effect, most, real reeve.Amount, ran *kit.Counter) reeve.Tool {
+// newCostlyTool returns a tool that declares a maximum cost and reports a real one.
+func newCostlyTool(id string, effect reeve.Effect, most, real reeve.Amount, ran *kit.Counter) reeve.Tool {
 	t := kit.Tool(id, effect, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		ran.N.Add(1)
 		inv.Spend(real.Tokens, real.Micros)
@@ -54,8 +54,8 @@ func spender(id string, effect reeve.Effect, most, real reeve.Amount, ran *kit.C
 	return t
 }
 
-// put is a local tool: it writes a session file, tells about it, and then does what the arguments say.
-func put(then func(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) error) reeve.Handler {
+// putFile returns the handler of a local tool that writes a session file, emits an event, and then calls a function.
+func putFile(then func(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) error) reeve.Handler {
 	return func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 		tx, err := store.TxFrom(ctx)
 		if err != nil {
@@ -74,15 +74,15 @@ func put(then func(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) err
 	}
 }
 
-// there tells whether the local effect is there.
-func there(h *reevetest.Host, agent string) bool {
+// hasFile reports whether the file of putFile exists.
+func hasFile(h *reevetest.Host, agent string) bool {
 	h.T.Helper()
 	return !h.Call(agent, "read_file", map[string]any{"path": "/effect"}).IsError
 }
 
-// midway makes a call whose request has had its effect but not its answer, and gives the world as a crash would leave
-// it then: the operation dispatched, the outcome not recorded.
-func midway(t *testing.T, w *kit.Witness, effect reeve.Effect, more map[string]any,
+// crashMidCall makes a call whose request has had its effect but no answer, and returns a host that started as after a
+// crash at that moment: the operation is dispatched, the outcome is not recorded.
+func crashMidCall(t *testing.T, w *kit.Witness, effect reeve.Effect, more map[string]any,
 	spec map[string]any) (*reevetest.Host, reeve.Agent, reeve.Operation) {
 	t.Helper()
 	h := reevetest.StartWith(t, kit.FastConfig(t))
@@ -119,23 +119,23 @@ func midway(t *testing.T, w *kit.Witness, effect reeve.Effect, more map[string]a
 	return after, a, list[0]
 }
 
-// watched is a tool whose every part counts that it was run and can be told to refuse.
-type watched struct {
+// observedTool is a tool that counts how often each of its parts runs, and whose parts can refuse.
+type observedTool struct {
 	scope, check, preview, handler atomic.Int64
 	refuseCheck                    atomic.Bool
 	base                           atomic.Value
 	category                       atomic.Value // that every call touches; see in
 }
 
-// in makes a category that every call of the tool touches from now on.
-func (w *watched) in(h *reevetest.Host, name string) string {
+// useCategory creates a category that every later call of the tool touches.
+func (w *observedTool) useCategory(h *reevetest.Host, name string) string {
 	h.T.Helper()
 	id := kit.NewCategory(h, name)
 	w.category.Store(id)
 	return id
 }
 
-func (w *watched) tool(id string) reeve.Tool {
+func (w *observedTool) tool(id string) reeve.Tool {
 	w.base.Store("base-1")
 	w.category.Store("none yet")
 	t := kit.Tool(id, reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
@@ -163,11 +163,11 @@ func (w *watched) tool(id string) reeve.Tool {
 	return t
 }
 
-func (w *watched) counts() [4]int64 {
+func (w *observedTool) counts() [4]int64 {
 	return [4]int64{w.scope.Load(), w.check.Load(), w.preview.Load(), w.handler.Load()}
 }
 
-// finishOperation takes up what is due until an operation has ended, waiting for its next attempt where there is one.
+// finishOperation steps the host until an operation has ended, waiting for its next attempt if there is one.
 func finishOperation(h *reevetest.Host, op string) reeve.Operation {
 	h.T.Helper()
 	var got reeve.Operation
@@ -181,7 +181,7 @@ func finishOperation(h *reevetest.Host, op string) reeve.Operation {
 	return got
 }
 
-// readSlices reads a kept output through the tool, n bytes at a time.
+// readSlices reads a stored output through the tool, n bytes at a time.
 func readSlices(h *reevetest.Host, agent, hash string, n int) string {
 	h.T.Helper()
 	var all strings.Builder
@@ -202,8 +202,8 @@ func readSlices(h *reevetest.Host, agent, hash string, n int) string {
 	}
 }
 
-// rater makes an agent that rates tasks and pins them, and a task.
-func rater(h *reevetest.Host) (a reeve.Agent, task string) {
+// newRater creates an agent that rates and pins tasks, and a task.
+func newRater(h *reevetest.Host) (a reeve.Agent, task string) {
 	h.T.Helper()
 	var gym reeve.Category
 	h.Want(http.StatusCreated, &gym, "POST", "/api/journal/categories", kit.Object{"name": "Gym"})
@@ -214,8 +214,8 @@ func rater(h *reevetest.Host) (a reeve.Agent, task string) {
 	return a, made.ID
 }
 
-// proposer makes an agent whose writes are only proposed.
-func proposer(h *reevetest.Host, name string, tools ...string) reeve.Agent {
+// newProposer creates an agent whose writes are proposals.
+func newProposer(h *reevetest.Host, name string, tools ...string) reeve.Agent {
 	h.T.Helper()
 	a := h.Agent(name, tools...)
 	kit.UpdateAgent(h, a, kit.Object{"policy": kit.Object{"tiers": kit.Object{"side_effecting": "propose",
@@ -224,20 +224,20 @@ func proposer(h *reevetest.Host, name string, tools ...string) reeve.Agent {
 	return a
 }
 
-func changeSet(h *reevetest.Host, id string) (s reeve.ChangeSet) {
+func getChangeSet(h *reevetest.Host, id string) (s reeve.ChangeSet) {
 	h.T.Helper()
 	h.Want(http.StatusOK, &s, "GET", "/api/change-sets/"+id, nil)
 	return s
 }
 
-// madeKey returns a key of a known format: a prefix and a body of n characters. Keys are made at run time so that no
+// makeKey returns a key of a known format: a prefix and a body of n characters. Keys are made at run time so that no
 // scanner takes the source for a leak.
-func madeKey(prefix string, n int) string {
+func makeKey(prefix string, n int) string {
 	return prefix + strings.Repeat("aB3dE5gH7jK9mN1p", n/16+1)[:n]
 }
 
-// explained reads the explanation of a past call and checks that it names every step once, in order.
-func explained(h *reevetest.Host, id string) reeve.Explanation {
+// getExplanation returns the explanation of a past call and checks that it names every step once, in order.
+func getExplanation(h *reevetest.Host, id string) reeve.Explanation {
 	h.T.Helper()
 	var x reeve.Explanation
 	h.Want(http.StatusOK, &x, "GET", "/api/calls/"+id+"/explanation", nil)
@@ -247,7 +247,7 @@ func explained(h *reevetest.Host, id string) reeve.Explanation {
 
 func checkSteps(h *reevetest.Host, x reeve.Explanation) {
 	h.T.Helper()
-	want := append(append([]string{}, steps...), "timeout", "invoke", "scrub", "truncate", "record")
+	want := append(append([]string{}, gateSteps...), "timeout", "invoke", "scrub", "truncate", "record")
 	over := false
 	for i, s := range x.Steps {
 		if i >= len(want) || s.Name != want[i] || s.Verdict == "" {

@@ -111,7 +111,7 @@ func TestG13_ConcurrentSameCallsHaveOneEffect(t *testing.T) {
 	w.After = func(int, http.ResponseWriter, *http.Request) bool { <-open; return false }
 	var stop sync.Once
 	t.Cleanup(func() { stop.Do(func() { close(open) }) })
-	h := reevetest.StartWith(t, kit.FastConfig(t), kit.Tool("put", reeve.Local, put(nil)))
+	h := reevetest.StartWith(t, kit.FastConfig(t), kit.Tool("put", reeve.Local, putFile(nil)))
 	kit.DefineHTTPTool(h, "send", reeve.Unsafe, map[string]any{"method": "POST", "url": w.URL},
 		map[string]any{"timeout_ms": 20000})
 	a := h.Agent("a", "send", "put", "read_file")
@@ -166,7 +166,7 @@ func TestG13_TwoServersMakeTheSameCallOnce(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
 	servers := kit.StartTwoServers(t, kit.Tool("keyed", reeve.Keyed, ran.Handle),
-		kit.Tool("put", reeve.Local, put(nil)))
+		kit.Tool("put", reeve.Local, putFile(nil)))
 	a := servers[0].Agent("a", "keyed", "put")
 	for _, id := range []string{"keyed", "put"} {
 		var fresh atomic.Int64

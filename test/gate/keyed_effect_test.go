@@ -12,7 +12,7 @@ import (
 func TestG09_KeyedIsSentAgainWithTheSameKey(t *testing.T) {
 	t.Parallel()
 	w := kit.NewWitness(t)
-	h, a, op := midway(t, w, reeve.Keyed, nil, nil)
+	h, a, op := crashMidCall(t, w, reeve.Keyed, nil, nil)
 	got := finishOperation(h, op.ID)
 	keys := w.Keys()
 	if effects, requests := w.Count(); effects != 1 || requests != 2 || keys[0] != keys[1] || keys[0] != op.ID {
@@ -44,7 +44,7 @@ func TestG09_FailedRetryDoesNotProveTheFirstFailed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := kit.NewWitness(t)
-			h, _, op := midway(t, w, reeve.Keyed, nil, nil)
+			h, _, op := crashMidCall(t, w, reeve.Keyed, nil, nil)
 			w.Before = func(_ int, out http.ResponseWriter, _ *http.Request) bool { answer(out); return true }
 			got := finishOperation(h, op.ID)
 			if got.State != reeve.Unknown || got.Code != reeve.UnknownOutcome || len(kit.GetInbox(h).Unknown) != 1 {
@@ -57,7 +57,7 @@ func TestG09_FailedRetryDoesNotProveTheFirstFailed(t *testing.T) {
 	}
 	t.Run("down", func(t *testing.T) {
 		w := kit.NewWitness(t)
-		h, _, op := midway(t, w, reeve.Keyed, nil, nil)
+		h, _, op := crashMidCall(t, w, reeve.Keyed, nil, nil)
 		w.CloseClientConnections()
 		w.Listener.Close()
 		if got := finishOperation(h, op.ID); got.State != reeve.Unknown {
@@ -77,7 +77,7 @@ func TestG09_ChangedToolDoesNotSendAgain(t *testing.T) {
 			if effect == reeve.Verifiable {
 				spec["verify"] = kit.VerifySpec(w, nil)["verify"]
 			}
-			h, _, op := midway(t, w, effect, nil, spec)
+			h, _, op := crashMidCall(t, w, effect, nil, spec)
 			var was reeve.Tool
 			h.Want(http.StatusOK, &was, "GET", "/api/tools/send", nil)
 			spec["url"] = w.URL + "/v2/send"

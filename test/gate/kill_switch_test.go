@@ -16,12 +16,12 @@ import (
 	"reeve/test/kit"
 )
 
-func stop(h *reevetest.Host, agent string) {
+func stopAgent(h *reevetest.Host, agent string) {
 	h.T.Helper()
 	h.Want(http.StatusNoContent, nil, "POST", "/api/stop", map[string]any{"agent": agent, "reason": "a fire drill"})
 }
 
-func resume(h *reevetest.Host, agent string) {
+func resumeAgent(h *reevetest.Host, agent string) {
 	h.T.Helper()
 	h.Want(http.StatusNoContent, nil, "POST", "/api/resume", map[string]any{"agent": agent})
 }
@@ -29,7 +29,7 @@ func resume(h *reevetest.Host, agent string) {
 func TestG25_TheKillSwitchStopsOneOrAll(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
-	var g guarded
+	var g guardedTool
 	cfg := kit.FastConfig(t)
 	tools := []reeve.Tool{kit.Tool("read", reeve.Read, ran.Handle), kit.Tool("local", reeve.Local, ran.Handle),
 		kit.Tool("keyed", reeve.Keyed, ran.Handle), kit.Tool("unsafe", reeve.Unsafe, ran.Handle), g.tool()}
@@ -39,7 +39,7 @@ func TestG25_TheKillSwitchStopsOneOrAll(t *testing.T) {
 		approved := h.Call(a.ID, "guarded", map[string]any{"n": 1})
 		parked := h.Call(a.ID, "guarded", map[string]any{"n": 2})
 		kit.Decide(h, approved.ApprovalID, "approve")
-		stop(h, whom)
+		stopAgent(h, whom)
 		ran.N.Store(0)
 		for _, id := range []string{"local", "keyed", "unsafe", "guarded"} {
 			_, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": id})
@@ -67,7 +67,7 @@ func TestG25_TheKillSwitchStopsOneOrAll(t *testing.T) {
 				t.Errorf("%+v after %d runs", op, g.ran.Count())
 			}
 		}
-		resume(h, whom)
+		resumeAgent(h, whom)
 		finishOperation(h, approved.OperationID)
 		finishOperation(h, parked.OperationID)
 		for _, res := range []reeve.Result{approved, parked} {
@@ -118,7 +118,7 @@ func TestG25_NothingStartsAfterTheSwitch(t *testing.T) {
 			for range 20 {
 				<-begun
 			}
-			stop(h, "")
+			stopAgent(h, "")
 			off.Store(1)
 			wg.Wait()
 			if late.Load() != 0 {
@@ -160,7 +160,7 @@ func TestG25_KillSwitchEndsRetries(t *testing.T) {
 		got <- res
 	}()
 	<-first
-	stop(h, "a")
+	stopAgent(h, "a")
 	if res := <-got; res.State != reeve.Failed || n.Count() != 1 {
 		t.Errorf("%d attempts, %+v", n.Count(), res)
 	}
@@ -171,7 +171,7 @@ func TestG25_StopEndsRetriesOnBehalf(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {
 		for name, end := range map[string]func(h *reevetest.Host, run string){
-			"stopped": func(h *reevetest.Host, _ string) { stop(h, "boss") },
+			"stopped": func(h *reevetest.Host, _ string) { stopAgent(h, "boss") },
 			"cancelled": func(h *reevetest.Host, run string) {
 				h.Want(http.StatusOK, nil, "POST", "/api/runs/"+run+"/cancel", nil)
 			},
@@ -213,8 +213,8 @@ func TestG25_StopEndsRetriesOnBehalf(t *testing.T) {
 func TestG25_OpenOutcomesWait(t *testing.T) {
 	t.Parallel()
 	w := kit.NewWitness(t)
-	h, _, op := midway(t, w, reeve.Keyed, nil, nil)
-	stop(h, "")
+	h, _, op := crashMidCall(t, w, reeve.Keyed, nil, nil)
+	stopAgent(h, "")
 	for range 3 {
 		if _, err := h.Step(t.Context()); err != nil {
 			t.Fatal(err)
@@ -223,7 +223,7 @@ func TestG25_OpenOutcomesWait(t *testing.T) {
 	if _, requests := w.Count(); requests != 1 || kit.GetOperation(h, op.ID).State != reeve.Dispatched {
 		t.Errorf("%d requests, %+v", requests, kit.GetOperation(h, op.ID))
 	}
-	resume(h, "")
+	resumeAgent(h, "")
 	if got := finishOperation(h, op.ID); got.State != reeve.Committed {
 		t.Errorf("%+v", got)
 	}
@@ -245,14 +245,14 @@ func TestG25_ASwitchOnOneServerStopsTheOther(t *testing.T) {
 	for _, id := range []string{"keyed", "local"} {
 		servers[1].Call(a.ID, id, nil) // fills what it remembers
 	}
-	stop(servers[0], "a")
+	stopAgent(servers[0], "a")
 	ran.N.Store(0)
 	for _, id := range []string{"keyed", "local"} {
 		if _, p, status := kit.TryCall(servers[1], a.ID, kit.Call{"tool": id}); status != http.StatusLocked {
 			t.Errorf("%s: %d %+v", id, status, p)
 		}
 	}
-	resume(servers[1], "a")
+	resumeAgent(servers[1], "a")
 	for _, id := range []string{"keyed", "local"} {
 		if _, p, status := kit.TryCall(servers[0], a.ID, kit.Call{"tool": id}); status != http.StatusOK {
 			t.Errorf("%s: %d %+v", id, status, p)
@@ -306,7 +306,7 @@ func TestG25_NothingApprovedBeginsAfterAStop(t *testing.T) {
 					"current_database() AND wait_event_type = 'Lock'").Scan(&waits)
 				return err == nil && waits
 			})
-			stop(h, "a")
+			stopAgent(h, "a")
 			if err := tx.Commit(ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -316,7 +316,7 @@ func TestG25_NothingApprovedBeginsAfterAStop(t *testing.T) {
 			if op := kit.GetOperation(h, res.OperationID); op.State != reeve.Prepared {
 				t.Errorf("after the stop it is %s", op.State)
 			}
-			resume(h, "a")
+			resumeAgent(h, "a")
 			if op := finishOperation(h, res.OperationID); op.State != reeve.Committed {
 				t.Errorf("resumed, it is %s", op.State)
 			}

@@ -18,19 +18,19 @@ import (
 func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
 	t.Parallel()
 	var kept *store.Tx
-	tools := []reeve.Tool{kit.Tool("put", reeve.Local, put(nil)),
+	tools := []reeve.Tool{kit.Tool("put", reeve.Local, putFile(nil)),
 		kit.Tool("put_fail", reeve.Local,
-			put(func(context.Context, *store.Tx, *reeve.Invocation) error { return errors.New("changed my mind") })),
+			putFile(func(context.Context, *store.Tx, *reeve.Invocation) error { return errors.New("changed my mind") })),
 		kit.Tool("put_panic", reeve.Local,
-			put(func(context.Context, *store.Tx, *reeve.Invocation) error { panic("boom") })),
-		kit.Tool("put_careless", reeve.Local, put(func(ctx context.Context, tx *store.Tx, _ *reeve.Invocation) error {
+			putFile(func(context.Context, *store.Tx, *reeve.Invocation) error { panic("boom") })),
+		kit.Tool("put_careless", reeve.Local, putFile(func(ctx context.Context, tx *store.Tx, _ *reeve.Invocation) error {
 			// does not heed the failure
 			_ = tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "x", WorkspaceID: "no such workspace", Name: "x",
 				Config: json.RawMessage("{}")})
 			return nil
 		})),
 		kit.Tool("put_keep", reeve.Local,
-			put(func(_ context.Context, tx *store.Tx, _ *reeve.Invocation) error { kept = tx; return nil }))}
+			putFile(func(_ context.Context, tx *store.Tx, _ *reeve.Invocation) error { kept = tx; return nil }))}
 	h := reevetest.Start(t, tools...)
 	for _, c := range []struct {
 		tool  string
@@ -50,8 +50,8 @@ func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
 		if op.State != c.state || op.CallID != p[0].ID || op.ResultID != p[1].ID || op.Effect != reeve.Local {
 			t.Errorf("%s: %+v", c.tool, op)
 		}
-		if there(h, a.ID) != (c.state == reeve.Committed) {
-			t.Errorf("%s: the effect is there: %v", c.tool, there(h, a.ID))
+		if hasFile(h, a.ID) != (c.state == reeve.Committed) {
+			t.Errorf("%s: the effect is there: %v", c.tool, hasFile(h, a.ID))
 		}
 		if again := h.Call(a.ID, c.tool, nil, "Idempotency-Key", "k"); !again.Replayed || again.State != c.state {
 			t.Errorf("%s again: %+v", c.tool, again)
@@ -73,7 +73,7 @@ func TestG08_AnAbandonedCommitLeavesNothing(t *testing.T) {
 			panic("the power fails")
 		}
 	}
-	h := reevetest.StartWith(t, cfg, kit.Tool("put", reeve.Local, put(nil)))
+	h := reevetest.StartWith(t, cfg, kit.Tool("put", reeve.Local, putFile(nil)))
 	a := h.Agent("a", "put", "read_file")
 	broken.Store(true)
 	func() {
@@ -84,10 +84,10 @@ func TestG08_AnAbandonedCommitLeavesNothing(t *testing.T) {
 		}
 	}()
 	broken.Store(false)
-	if n := len(kit.ListThread(h, a.ID, "")); n != 0 || len(kit.ListOperations(h)) != 0 || there(h, a.ID) {
+	if n := len(kit.ListThread(h, a.ID, "")); n != 0 || len(kit.ListOperations(h)) != 0 || hasFile(h, a.ID) {
 		t.Errorf("%d messages, %d operations", n, len(kit.ListOperations(h)))
 	}
-	if res := h.Call(a.ID, "put", nil); res.State != reeve.Committed || !there(h, a.ID) {
+	if res := h.Call(a.ID, "put", nil); res.State != reeve.Committed || !hasFile(h, a.ID) {
 		t.Errorf("%+v after the power came back", res)
 	}
 }

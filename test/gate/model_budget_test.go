@@ -52,10 +52,10 @@ func TestG17_ReportedUsageDoesNotDisableABudget(t *testing.T) {
 	})
 }
 
-// panics is a model that panics.
-type panics struct{}
+// panickingModel is a model that panics.
+type panickingModel struct{}
 
-func (panics) Answer(context.Context, model.Request, func(model.Delta)) (model.Answer, error) {
+func (panickingModel) Answer(context.Context, model.Request, func(model.Delta)) (model.Answer, error) {
 	panic("counter cannot decrease in value")
 }
 
@@ -63,7 +63,7 @@ func (panics) Answer(context.Context, model.Request, func(model.Delta)) (model.A
 func TestG17_PanicReleasesReservations(t *testing.T) {
 	t.Parallel()
 	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
-		cfg.Model = panics{}
+		cfg.Model = panickingModel{}
 		h := reevetest.Run(t, cfg)
 		a := h.Agent("bot")
 		kit.SetBudget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 50_000}})

@@ -183,7 +183,7 @@ func TestG20_CapHoldsForAnyBytes(t *testing.T) {
 // An approver can read the rest of a diff that was cut.
 func TestG20_LongPreviewIsStored(t *testing.T) {
 	t.Parallel()
-	var g guarded
+	var g guardedTool
 	x := g.tool()
 	diff := strings.Repeat("+ a line\n", 40_000)
 	x.Preview = func(context.Context, *reeve.Invocation) (reeve.Preview, error) {

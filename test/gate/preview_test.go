@@ -73,7 +73,7 @@ func TestG16_APreviewChangesNothing(t *testing.T) {
 // A preview needs no approval, but the other steps of the gate apply.
 func TestG16_PreviewNeedsNoApprovalButIsDecided(t *testing.T) {
 	t.Parallel()
-	var g guarded
+	var g guardedTool
 	h := reevetest.Start(t, g.tool())
 	a := h.Agent("a", "guarded")
 	res, _, status := kit.TryCall(h, a.ID, kit.Call{"tool": "guarded", "preview_only": true, "idempotency_key": "k"})

@@ -16,46 +16,46 @@ import (
 func TestL27_AcceptedProposalIsDecidedAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change func(h *reevetest.Host, a reeve.Agent, g *guarded)
+		change func(h *reevetest.Host, a reeve.Agent, g *guardedTool)
 		want   reeve.ProposalState
 	}{
-		"base": {func(_ *reevetest.Host, _ reeve.Agent, g *guarded) { g.base.Store("v2") }, reeve.ProposalStale},
-		"settings": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+		"base": {func(_ *reevetest.Host, _ reeve.Agent, g *guardedTool) { g.base.Store("v2") }, reeve.ProposalStale},
+		"settings": {func(h *reevetest.Host, a reeve.Agent, _ *guardedTool) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID+"/tools/guarded", nil)
 			h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/tools",
 				kit.Object{"tool_id": "guarded", "config": kit.Object{"x": 1}})
 		}, reeve.ProposalStale},
-		"policy": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+		"policy": {func(h *reevetest.Host, a reeve.Agent, _ *guardedTool) {
 			kit.UpdateAgent(h, a, kit.Object{"policy": kit.Object{"tools": kit.Object{"guarded": "deny"}}})
 		}, reeve.ProposalDenied},
-		"policy to allow": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+		"policy to allow": {func(h *reevetest.Host, a reeve.Agent, _ *guardedTool) {
 			kit.UpdateAgent(h, a, kit.Object{"policy": kit.Object{"tools": kit.Object{"guarded": "allow"}}})
 		}, reeve.ProposalApplied},
 		"capability": {func(h *reevetest.Host, a reeve.Agent,
-			_ *guarded) {
+			_ *guardedTool) {
 			kit.UpdateAgent(h, a, kit.Object{"kind": "reader"})
 		},
 			reeve.ProposalDenied},
 		"dormant": {func(h *reevetest.Host, a reeve.Agent,
-			_ *guarded) {
+			_ *guardedTool) {
 			kit.UpdateAgent(h, a, kit.Object{"lifecycle": "dormant"})
 		}, reeve.ProposalDenied},
-		"gone": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+		"gone": {func(h *reevetest.Host, a reeve.Agent, _ *guardedTool) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID, nil)
 		}, reeve.ProposalDenied},
-		"detached": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+		"detached": {func(h *reevetest.Host, a reeve.Agent, _ *guardedTool) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID+"/tools/guarded", nil)
 		}, reeve.ProposalDenied},
-		"budget": {func(h *reevetest.Host, a reeve.Agent, _ *guarded) {
+		"budget": {func(h *reevetest.Host, a reeve.Agent, _ *guardedTool) {
 			kit.SetBudget(h, "agent:"+a.ID, kit.Object{"limit": kit.Object{"calls": 1}})
 			kit.TryCall(h, a.ID, kit.Call{"tool": "read_file", "args": kit.Object{"path": "/none"}}) // uses it up
 		}, reeve.ProposalDenied},
 	} {
 		for _, order := range []string{"before the answer", "after the answer"} {
 			t.Run(name+" "+order, func(t *testing.T) {
-				var g guarded
+				var g guardedTool
 				h := reevetest.Start(t, g.tool())
-				a := proposer(h, "a", "guarded", "read_file")
+				a := newProposer(h, "a", "guarded", "read_file")
 				res := h.Call(a.ID, "guarded", kit.Object{"n": 1})
 				if p := kit.GetProposal(h, res.ProposalID); p.Base != "v1" || p.Preview != `+ {"n":1}` {
 					t.Fatalf("%+v", p)
@@ -117,7 +117,7 @@ func TestL27_StaleProposalIsNotApplied(t *testing.T) {
 		h.Want(201, &gym, "POST", "/api/journal/categories", kit.Object{"name": "Gym"})
 		var task reeve.Task
 		h.Want(201, &task, "POST", "/api/journal/tasks", kit.Object{"category_id": gym.ID, "title": "Squats"})
-		a := proposer(h, "coach", "update_task_fields")
+		a := newProposer(h, "coach", "update_task_fields")
 		kit.UpdateAgent(h, a, kit.Object{"kind": "planner", "categories": []string{gym.ID}})
 		rename := func(title string) {
 			h.Want(200, nil, "PATCH", "/api/journal/tasks/"+task.ID,
@@ -167,10 +167,10 @@ func TestL27_StaleProposalIsNotApplied(t *testing.T) {
 // A proposal is stale if its tool has another version now.
 func TestL27_AnotherToolVersionIsStale(t *testing.T) {
 	t.Parallel()
-	var g guarded
+	var g guardedTool
 	cfg := kit.FastConfig(t)
 	h := reevetest.StartWith(t, cfg, g.tool())
-	a := proposer(h, "a", "guarded")
+	a := newProposer(h, "a", "guarded")
 	res := h.Call(a.ID, "guarded", kit.Object{})
 	h.Stop()
 	other := g.tool()
@@ -189,7 +189,7 @@ func TestL27_AcceptedProposalSurvivesAStopAndACrash(t *testing.T) {
 	w := kit.NewWitness(t)
 	h := reevetest.StartWith(t, kit.FastConfig(t))
 	kit.DefineHTTPTool(h, "send", reeve.Keyed, kit.Object{"method": "POST", "url": w.URL}, nil)
-	a := proposer(h, "a", "send")
+	a := newProposer(h, "a", "send")
 	id := h.Call(a.ID, "send", kit.Object{}).ProposalID
 	h.Want(204, nil, "POST", "/api/stop", kit.Object{"reason": "lunch"})
 	kit.DecideProposal(h, id, "accept", "")
@@ -212,8 +212,8 @@ func TestL27_AcceptedProposalSurvivesAStopAndACrash(t *testing.T) {
 func TestL27_ProposalsCountAsCalls(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
-	h := reevetest.Start(t, spender("x", reeve.Keyed, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
-	a := proposer(h, "a", "x")
+	h := reevetest.Start(t, newCostlyTool("x", reeve.Keyed, reeve.Amount{Micros: 10}, reeve.Amount{Micros: 10}, &ran))
+	a := newProposer(h, "a", "x")
 	kit.SetBudget(h, "agent:"+a.ID, kit.Object{"limit": kit.Object{"calls": 2}})
 	first := h.Call(a.ID, "x", kit.Object{"n": 1})
 	h.Call(a.ID, "x", kit.Object{"n": 2})
@@ -249,7 +249,7 @@ func TestL27_RunContinuesAfterAnAcceptance(t *testing.T) {
 		error) {
 		return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
 	}))
-	a := proposer(h, "coach", "hold", "lose", "write_file")
+	a := newProposer(h, "coach", "hold", "lose", "write_file")
 	kit.SetRehearsal(h, a.ID, "done", kit.Object{"tool": "lose"}, kit.Object{"tool": "hold"},
 		kit.WriteFileStep("/1.txt", "1"))
 	kit.StepInBackground(t, h)
@@ -263,7 +263,7 @@ func TestL27_RunContinuesAfterAnAcceptance(t *testing.T) {
 	}
 	close(g.Release)
 	kit.Eventually(t, "the run to end", func() bool { return len(kit.ListRuns(h, "state=completed")) == 1 })
-	if s := changeSet(h, kit.GetProposal(h, id).SetID); s.Counts[reeve.ProposalPending] != 1 ||
+	if s := getChangeSet(h, kit.GetProposal(h, id).SetID); s.Counts[reeve.ProposalPending] != 1 ||
 		s.Counts[reeve.ProposalUnknown] != 1 {
 		t.Errorf("%+v", s.Counts)
 	}

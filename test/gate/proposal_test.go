@@ -21,7 +21,7 @@ func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
 		ann, bob := kit.NewTokenFor(h, "ann", "member"), kit.NewTokenFor(h, "bob", "member")
-		a, task := rater(h)
+		a, task := newRater(h)
 		kit.UpdateAgent(h, a, kit.Object{
 			"policy": kit.Object{"tools": kit.Object{"create_or_update_rating": "propose"}}})
 		rate := kit.Object{"target_kind": "task", "target_id": task, "scores": kit.Object{"energy": 20}}
@@ -59,7 +59,7 @@ func TestL27_RejectedUndoCanBeProposedAgain(t *testing.T) {
 	t.Parallel()
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
-		a, task := rater(h)
+		a, task := newRater(h)
 		day := func(key string) kit.Object { return kit.Object{"plan_date": "2026-03-02", key: []string{task}} }
 		op := h.Call(a.ID, "pin_day_plan_tasks", day("task_ids")).OperationID
 		kit.UpdateAgent(h, a, kit.Object{"policy": kit.Object{"tools": kit.Object{"pin_day_plan_tasks": "propose"}}})
@@ -112,7 +112,7 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 		h := start()
 		var gym reeve.Category
 		h.Want(201, &gym, "POST", "/api/journal/categories", kit.Object{"name": "Gym"})
-		a := proposer(h, "coach", "create_task", "list_tasks_in_scope", "write_file")
+		a := newProposer(h, "coach", "create_task", "list_tasks_in_scope", "write_file")
 		kit.UpdateAgent(h, a, kit.Object{"kind": "planner", "categories": []string{gym.ID}})
 		task := func(title string) kit.Object {
 			return kit.Object{"tool": "create_task", "must": true, "args": kit.Object{"category_id": gym.ID,
@@ -132,7 +132,7 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 			sets.ChangeSets[0].Counts[reeve.ProposalPending] != 2 {
 			t.Fatalf("%+v", sets)
 		}
-		set := changeSet(h, sets.ChangeSets[0].ID)
+		set := getChangeSet(h, sets.ChangeSets[0].ID)
 		if len(set.Items) != 2 || set.Items[0].Ordinal != 1 || set.Items[1].Ordinal != 2 ||
 			!strings.Contains(set.Items[0].Args, "Squats") {
 			t.Fatalf("%+v", set)
@@ -174,7 +174,7 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 		if _, p, status := kit.DecideProposal(h, squats.ID, "reject", ""); status != 409 || p.Code != reeve.Conflict {
 			t.Errorf("rejected after it was accepted: %d %+v", status, p)
 		}
-		set = changeSet(h, set.ID)
+		set = getChangeSet(h, set.ID)
 		if set.Counts[reeve.ProposalApplied] != 1 || set.Counts[reeve.ProposalRejected] != 1 || len(set.Counts) != 2 {
 			t.Errorf("%+v", set.Counts)
 		}
@@ -232,7 +232,7 @@ func TestL27_EqualProposalsAreOneItem(t *testing.T) {
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		var ran kit.Counter
 		h := start(kit.Tool("send", reeve.Keyed, ran.Handle), kit.Tool("look", reeve.Read, ran.Handle))
-		a := proposer(h, "a", "send", "look")
+		a := newProposer(h, "a", "send", "look")
 		// what changes nothing passes
 		if res := h.Call(a.ID, "look", kit.Object{}); res.ProposalID != "" || ran.Count() != 1 {
 			t.Errorf("%+v", res)
@@ -264,7 +264,7 @@ func TestL27_EqualProposalsAreOneItem(t *testing.T) {
 		if other := h.Call(a.ID, "send", kit.Object{"to": "z"}); kit.GetProposal(h, other.ProposalID).Ordinal != 2 {
 			t.Errorf("%+v", other)
 		}
-		b := proposer(h, "b", "send")
+		b := newProposer(h, "b", "send")
 		if other := h.Call(b.ID, "send", kit.Object{"to": "x"}); other.ProposalID == first.ProposalID {
 			t.Errorf("another agent's: %+v", other)
 		}
@@ -323,18 +323,18 @@ func TestL27_TwoServersApplyOnce(t *testing.T) {
 	t.Parallel()
 	var ran kit.Counter
 	servers := kit.StartTwoServers(t, kit.Tool("send", reeve.Unsafe, ran.Handle))
-	a := proposer(servers[0], "a", "send")
+	a := newProposer(servers[0], "a", "send")
 	for round := range 3 {
 		ran.N.Store(0)
 		ids := make([]string, 8)
-		together(8, func(i int) {
+		runTogether(8, func(i int) {
 			ids[i] = servers[i%2].Call(a.ID, "send", kit.Object{"round": round}).ProposalID
 		})
 		if std.Sort(ids); ids[0] == "" || len(std.Compact(ids)) != 1 {
 			t.Fatalf("proposed at once: %v", ids)
 		}
 		ops := make([]string, 8)
-		together(8, func(i int) {
+		runTogether(8, func(i int) {
 			p, problem, status := kit.DecideProposal(servers[i%2], ids[0], "accept", "")
 			if status != 200 {
 				t.Errorf("%d %+v", status, problem)
@@ -355,7 +355,7 @@ func TestL27_TwoServersApplyOnce(t *testing.T) {
 		ran.N.Store(0)
 		id := servers[0].Call(a.ID, "send", kit.Object{"both": round}).ProposalID
 		var yes, no atomic.Int64
-		together(8, func(i int) {
+		runTogether(8, func(i int) {
 			word, won := "accept", &yes
 			if i%2 == 1 {
 				word, won = "reject", &no
@@ -374,8 +374,8 @@ func TestL27_TwoServersApplyOnce(t *testing.T) {
 	}
 }
 
-// together runs f n times at once.
-func together(n int, f func(i int)) {
+// runTogether calls f n times in parallel.
+func runTogether(n int, f func(i int)) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() { f(i) })
@@ -389,7 +389,7 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		var ran kit.Counter
 		h := start(kit.Tool("send", reeve.Keyed, ran.Handle))
-		a := proposer(h, "a", "send")
+		a := newProposer(h, "a", "send")
 		var ids []string
 		for i := range 6 {
 			ids = append(ids, h.Call(a.ID, "send", kit.Object{"n": i}).ProposalID)
@@ -397,7 +397,7 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 		elsewhere := h.Call(a.ID, "send", kit.Object{"n": 1, "m": 1}, "Idempotency-Key", "k")
 		other, _, _ := kit.TryCall(h, a.ID, kit.Call{"tool": "send", "args": kit.Object{"n": 9}, "session": "other"})
 		set := "/api/change-sets/" + kit.GetProposal(h, ids[0]).SetID
-		if n := len(changeSet(h, kit.GetProposal(h, elsewhere.ProposalID).SetID).Items); n != 7 ||
+		if n := len(getChangeSet(h, kit.GetProposal(h, elsewhere.ProposalID).SetID).Items); n != 7 ||
 			kit.GetProposal(h, other.ProposalID).SetID == kit.GetProposal(h, ids[0]).SetID {
 			t.Errorf("%d items", n)
 		}
@@ -436,7 +436,7 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		h.Settle(t.Context())
-		s := changeSet(h, kit.GetProposal(h, ids[0]).SetID)
+		s := getChangeSet(h, kit.GetProposal(h, ids[0]).SetID)
 		if s.Counts[reeve.ProposalApplied] != 5 || s.Counts[reeve.ProposalRejected] != 2 || len(s.Counts) != 2 ||
 			ran.Count() != 5 {
 			t.Errorf("%d ran, %+v", ran.Count(), s.Counts)
@@ -484,7 +484,7 @@ func TestL27_EachRunHasItsChangeSet(t *testing.T) {
 	slow := kit.Tool("slow", reeve.Keyed, ran.Handle)
 	slow.Async = true
 	h := reevetest.Start(t, slow)
-	a := proposer(h, "a", "slow")
+	a := newProposer(h, "a", "slow")
 	ids := map[string]bool{}
 	for _, run := range []string{"r1", "r2", ""} {
 		res, _, status := kit.TryCall(h, a.ID, kit.Call{"tool": "slow", "args": kit.Object{"of": run}, "run": run,
@@ -509,7 +509,7 @@ func TestL27_ProposalsOfARemovedAgentEnd(t *testing.T) {
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		var ran kit.Counter
 		h := start(kit.Tool("send", reeve.Keyed, ran.Handle))
-		gone, stays := proposer(h, "a", "send"), proposer(h, "b", "send")
+		gone, stays := newProposer(h, "a", "send"), newProposer(h, "b", "send")
 		for i := range 150 {
 			h.Call(gone.ID, "send", kit.Object{"n": i})
 		}

@@ -22,11 +22,11 @@ import (
 const cutKey = "-----BEGIN PRIVATE " +
 	"KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\nx2/z0Q==\n-----END PRIVATE KEY-----"
 
-// cuts are secrets that a tool's own limit may fall in, and what must not be seen of them.
-var cuts = []struct{ secret, never string }{
+// cutCases are secrets that the limit of a tool may cut, and the part that must not appear.
+var cutCases = []struct{ secret, never string }{
 	{"hunter22-Passw0rdB-XyZ9", "hunt"},
 	{"amber lynx A sleeps by the door", "ambe"},
-	{madeKey("sk-"+"ant-api03-", 60), "sk-ant-"},
+	{makeKey("sk-"+"ant-api03-", 60), "sk-ant-"},
 	{cutKey, "MIIE"},
 }
 
@@ -60,7 +60,7 @@ func TestG21_HTTPAnswerIsNotCutInsideASecret(t *testing.T) {
 		map[string]any{"tier": "read_only"})
 	kit.DefineHTTPTool(h, "large", reeve.Unsafe, map[string]any{"method": "POST", "url": s.URL}, nil)
 	h.Agent("a", "send", "pick", "look", "large")
-	for i, c := range cuts {
+	for i, c := range cutCases {
 		if i < 2 {
 			h.Want(204, nil, "PUT", fmt.Sprintf("/api/secrets/S%d", i), kit.Object{"value": c.secret})
 		}
@@ -94,7 +94,7 @@ func TestG21_HTTPAnswerIsNotCutInsideASecret(t *testing.T) {
 		}
 	}
 	for _, m := range kit.ListThread(h, "a", "") {
-		for _, c := range cuts {
+		for _, c := range cutCases {
 			if strings.Contains(m.Content+string(m.Metadata), c.never) {
 				t.Fatalf("%q is kept: %.200s", c.never, m.Content)
 			}
@@ -108,7 +108,7 @@ func TestG21_PythonOutputIsNotCutInsideASecret(t *testing.T) {
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20,
 		Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 1, Cache: kit.PythonCache}})
 	h.Agent("calc", "execute_python")
-	for i, c := range cuts {
+	for i, c := range cutCases {
 		if i < 2 {
 			h.Want(204, nil, "PUT", fmt.Sprintf("/api/secrets/S%d", i), kit.Object{"value": c.secret})
 		}
@@ -137,7 +137,7 @@ func TestG21_CommandOutputIsNotCutInsideASecret(t *testing.T) {
 		t.Log("no confinement here: ", reason)
 		return
 	}
-	for i, c := range cuts {
+	for i, c := range cutCases {
 		if i < 2 {
 			h.Want(204, nil, "PUT", fmt.Sprintf("/api/secrets/S%d", i), kit.Object{"value": c.secret})
 		}
@@ -156,14 +156,14 @@ func TestG21_CommandOutputIsNotCutInsideASecret(t *testing.T) {
 	}
 }
 
-// sliced is what file_read says of a part of a file.
-type sliced struct {
+// fileSlice is the result of file_read for a part of a file.
+type fileSlice struct {
 	Offset     int    `json:"offset"`
 	NextOffset int    `json:"next_offset"`
 	Text       string `json:"text"`
 }
 
-func readFile(h *reevetest.Host, args kit.Object) (s sliced) {
+func readFile(h *reevetest.Host, args kit.Object) (s fileSlice) {
 	h.T.Helper()
 	res := h.Call("clerk", "file_read", args)
 	if err := json.Unmarshal([]byte(res.Content), &s); err != nil || res.IsError {
@@ -192,7 +192,7 @@ func TestG21_FileSliceDoesNotSplitASecret(t *testing.T) {
 	}{
 		"word":    {"plainlowercasewordthatisstored", 1},
 		"spaced":  {"a \"stored\" pass phrase of some words", 1},
-		"form":    {madeKey("sk_"+"live_", 30), 1},
+		"form":    {makeKey("sk_"+"live_", 30), 1},
 		"address": {"db://me:correcthorse99batterystaple@h", 1},
 		"key":     {key, 23},
 		"long":    {strings.Repeat("Zk3vQ9mLx2Rt7Yb4Nc8Ws1Pd6Hf5Jg0A", 10)[:300], 11},
@@ -204,7 +204,7 @@ func TestG21_FileSliceDoesNotSplitASecret(t *testing.T) {
 		see := func(text string) string {
 			return strings.ReplaceAll(text, "[REDACTED]", "#")
 		}
-		shown := func(where string, s sliced) {
+		shown := func(where string, s fileSlice) {
 			left := strings.Trim(see(s.Text), "!, \n#é")
 			if name == "address" && strings.Contains("db://me:#@h", left) {
 				return // only the password of an address is secret
@@ -272,7 +272,7 @@ func TestG21_FileSliceDoesNotSplitASecret(t *testing.T) {
 				if err := json.Unmarshal([]byte(res.Content), &found); err != nil || len(found.Matches) != 1 {
 					t.Fatalf("%+v, %v", res, err)
 				}
-				shown("by search", sliced{Text: strings.TrimSuffix(strings.TrimPrefix(found.Matches[0].Text, "needle"),
+				shown("by search", fileSlice{Text: strings.TrimSuffix(strings.TrimPrefix(found.Matches[0].Text, "needle"),
 					"…")})
 			}
 		}
@@ -328,7 +328,7 @@ func TestG21_OutputSliceDoesNotSplitASecret(t *testing.T) {
 		var read api.OutputSlice
 		h.Want(200, &read, "GET", fmt.Sprintf("/api/outputs/%s?offset=%d&limit=7", kept.Hash, at), nil)
 		if left := strings.TrimFunc(strings.ReplaceAll(read.Content+string(read.Data), "[REDACTED]", ""),
-			filling); left != "" || read.NextOffset <= at {
+			isFiller); left != "" || read.NextOffset <= at {
 			t.Fatalf("%q is read at %d: %+v", left, at, read)
 		}
 		res := h.Call("clerk", "output_read", kit.Object{"hash": kept.Hash, "offset": at, "limit": 7})
@@ -348,5 +348,5 @@ func TestG21_OutputSliceDoesNotSplitASecret(t *testing.T) {
 	}
 }
 
-// filling is what stands around the secret, also where a slice parts one of its characters.
-func filling(r rune) bool { return strings.ContainsRune("!, \né\ufffd", r) }
+// isFiller reports whether a character belongs to the text around a secret, also if a slice cut it.
+func isFiller(r rune) bool { return strings.ContainsRune("!, \né\ufffd", r) }

@@ -230,7 +230,7 @@ func TestG21_DatabasePasswordIsNotShown(t *testing.T) {
 func TestG21_SecretsAreRedacted(t *testing.T) {
 	t.Parallel()
 	const stored = `my "stored" s3cret/+`
-	shapes := []string{stored, madeKey("sk-"+"proj-", 60), madeKey("sk_"+"live_", 30), madeKey("AI"+"za", 35)}
+	shapes := []string{stored, makeKey("sk-"+"proj-", 60), makeKey("sk_"+"live_", 30), makeKey("AI"+"za", 35)}
 	var said any
 	var fail bool
 	speak := func() (any, error) {
@@ -271,33 +271,33 @@ func TestG21_SecretsAreRedacted(t *testing.T) {
 				for _, c := range []kit.Call{{"tool": "say"}, {"tool": "loud"}, {"tool": "loud", "preview_only": true},
 					{"tool": "checked"}, {"tool": "panics"}} {
 					r := h.Do("POST", "/api/agents/a/calls", c)
-					lookFor(t, secret, "the answer to "+fmt.Sprint(c), string(r.Body))
+					checkNoSecret(t, secret, "the answer to "+fmt.Sprint(c), string(r.Body))
 					var res reeve.Result
 					if r.Status == http.StatusOK {
 						r.Decode(t, &res)
 					}
 					if res.Hash != "" {
-						lookFor(t, secret, "what is kept",
+						checkNoSecret(t, secret, "what is kept",
 							string(h.Do("GET", "/api/outputs/"+res.Hash+"?limit=1048576", nil).Body))
 					}
 				}
 			}
 		}
 		for _, m := range kit.ListThread(h, a.ID, "") {
-			lookFor(t, secret, "a message", m.Content+string(m.Metadata))
+			checkNoSecret(t, secret, "a message", m.Content+string(m.Metadata))
 		}
-		lookFor(t, secret, "the operations", string(h.Do("GET", "/api/operations?limit=500", nil).Body))
+		checkNoSecret(t, secret, "the operations", string(h.Do("GET", "/api/operations?limit=500", nil).Body))
 	}
 	if !strings.Contains(log.String(), "tool crashed") {
 		t.Error("the log says nothing of the crashes")
 	}
 	for _, secret := range shapes {
-		lookFor(t, secret, "the log", log.String())
+		checkNoSecret(t, secret, "the log", log.String())
 	}
 }
 
-// lookFor fails if a secret, or more than half of it, is in a text.
-func lookFor(t *testing.T, secret, where, text string) {
+// checkNoSecret reports an error if a text contains a secret or more than half of it.
+func checkNoSecret(t *testing.T, secret, where, text string) {
 	t.Helper()
 	esc, _ := json.Marshal(secret)
 	half := secret[:len(secret)/2+1]

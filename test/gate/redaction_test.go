@@ -20,9 +20,9 @@ import (
 	"reeve/test/kit"
 )
 
-// innocent is data that earlier versions damaged: page tokens, hashes, lock files, ids, public keys and values after
-// words such as password that are no stored secret.
-var innocent = map[string]string{
+// harmlessData is data that earlier versions damaged: page tokens, hashes, lock files, ids, public keys and values
+// after words such as password that are not stored secrets.
+var harmlessData = map[string]string{
 	"page token": "CAUQAA-Zk3vQ9mLx2Rt7Yb4Nc8Ws1Pd6Hf5Jg0A",
 	"go.sum":     "github.com/google/uuid v1.6.0 h1:NIvaJDMOsjHA8n1jAhLSgzrAzy1Hgr+hNrb57e+94F0=",
 	"npm lock":   `"integrity": "sha512-` + strings.Repeat("aB3+/x9Q", 10) + `Zg=="`,
@@ -46,8 +46,8 @@ func TestG21_DataPassesAScriptAnHTTPToolAndAFileReadUnchanged(t *testing.T) {
 		defer mu.Unlock()
 		pages = append(pages, r.URL.Query().Get("page"))
 		w.Header().Set("Content-Type", "application/json")
-		b, _ := json.Marshal(map[string]any{"data": innocent, "secret": stored}) // strings can always be encoded
-		_, _ = w.Write(b)                                                        // a client that is gone needs none
+		b, _ := json.Marshal(map[string]any{"data": harmlessData, "secret": stored}) // strings can always be encoded
+		_, _ = w.Write(b)                                                            // a client that is gone needs none
 	}))
 	t.Cleanup(far.Close)
 	h := reevetest.StartWith(t, kit.FastConfig(t))
@@ -67,7 +67,7 @@ func TestG21_DataPassesAScriptAnHTTPToolAndAFileReadUnchanged(t *testing.T) {
 	if err := json.Unmarshal([]byte(res.Content), &got); err != nil {
 		t.Fatalf("%v: %s", err, res.Content)
 	}
-	for name, text := range innocent {
+	for name, text := range harmlessData {
 		if got.Data[name] != text {
 			t.Errorf("%s came back as %q", name, got.Data[name])
 		}
@@ -94,8 +94,8 @@ func TestG21_DataPassesAScriptAnHTTPToolAndAFileReadUnchanged(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	want := []string{"one"}
-	for _, name := range seq.Sorted(maps.Keys(innocent)) {
-		want = append(want, innocent[name])
+	for _, name := range seq.Sorted(maps.Keys(harmlessData)) {
+		want = append(want, harmlessData[name])
 	}
 	if strings.Join(pages, "|") != strings.Join(want, "|") {
 		t.Errorf("the script handed on %q, want %q", pages, want)
@@ -106,7 +106,7 @@ func TestG21_DataPassesAScriptAnHTTPToolAndAFileReadUnchanged(t *testing.T) {
 // secrets and keys of known formats are always masked.
 func TestG21_NamedValuesAreMaskedInShellOutputOnly(t *testing.T) {
 	t.Parallel()
-	key := madeKey("sk_"+"live_", 30)
+	key := makeKey("sk_"+"live_", 30)
 	for _, show := range []bool{false, true} {
 		h := reevetest.StartWith(t, kit.FastConfig(t))
 		h.Want(204, nil, "PUT", "/api/secrets/S", kit.Object{"value": "plain stored phrase 7"})
@@ -122,14 +122,14 @@ func TestG21_NamedValuesAreMaskedInShellOutputOnly(t *testing.T) {
 			t.Log("no confinement here: ", reason)
 			return
 		}
-		text := "password=correcthorse99 key=" + key + " plain stored phrase 7 token " + innocent["page token"] + "\n"
+		text := "password=correcthorse99 key=" + key + " plain stored phrase 7 token " + harmlessData["page token"] + "\n"
 		h.Call("ops", "file_write", kit.Object{"path": "/shared/env", "content": text})
 		var ran struct{ Stdout, Stderr string }
 		res := h.Call("ops", "shell_exec", kit.Object{"command": "cat env; cat env >&2"})
 		if err := json.Unmarshal([]byte(res.Content), &ran); err != nil {
 			t.Fatalf("%v: %+v", err, res)
 		}
-		want := "password=[REDACTED] key=[REDACTED] [REDACTED] token " + innocent["page token"] + "\n"
+		want := "password=[REDACTED] key=[REDACTED] [REDACTED] token " + harmlessData["page token"] + "\n"
 		if show {
 			want = strings.Replace(want, "[REDACTED]", "correcthorse99", 1)
 		}
@@ -203,7 +203,7 @@ func TestG21_ATokenLosesItsSignatureUnlessTheToolPassesIt(t *testing.T) {
 	t.Parallel()
 	encode := base64.RawURLEncoding.EncodeToString
 	claims := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode([]byte(`{"sub":"12345678"}`)) + "."
-	link := "https://example.com/confirm?t=" + claims + madeKey("", 43)
+	link := "https://example.com/confirm?t=" + claims + makeKey("", 43)
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, link) // a client that is gone needs none
 	}))
@@ -242,7 +242,7 @@ func TestG21_TheLogMasksSecretsAndNamedValues(t *testing.T) {
 	var log kit.LogBuffer
 	cfg := kit.FastConfig(t)
 	cfg.Log, cfg.LogTo, cfg.MetricsToken = nil, &log, "metrics-token-of-this-server"
-	key := madeKey("sk_"+"live_", 30)
+	key := makeKey("sk_"+"live_", 30)
 	crash := kit.ToolReturning("crash", func() (any, error) {
 		panic("password=correcthorse99 " + key + " " + cfg.MetricsToken + " at line 7")
 	})

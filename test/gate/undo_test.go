@@ -115,37 +115,37 @@ func TestO03_UndoRestoresPermissions(t *testing.T) {
 	}
 }
 
-// undoing is an agent that writes a file, and whose undos are judged by a policy.
-type undoing struct {
+// undoAgent is an agent that writes a file and whose undos have a policy.
+type undoAgent struct {
 	*reevetest.Host
 	agent reeve.Agent
 }
 
-func newUndoing(t *testing.T) *undoing {
+func newUndoAgent(t *testing.T) *undoAgent {
 	h := reevetest.Start(t)
-	return &undoing{h, h.Agent("a", "file_write", "file_read", "file_restore")}
+	return &undoAgent{h, h.Agent("a", "file_write", "file_read", "file_restore")}
 }
 
-func (u *undoing) policy(restore string) {
+func (u *undoAgent) setPolicy(restore string) {
 	u.T.Helper()
 	u.Want(http.StatusOK, nil, "PATCH", "/api/agents/a",
 		kit.Object{"policy": kit.Object{"tools": kit.Object{"file_restore": restore}}})
 }
 
-func (u *undoing) write(content string) (operation string) {
+func (u *undoAgent) write(content string) (operation string) {
 	u.T.Helper()
 	return u.Call("a", "file_write", kit.Object{"path": "/shared/x.txt", "content": content, "overwrite": true}).
 		OperationID
 }
 
-func (u *undoing) undo(operation string) (res reeve.Result) {
+func (u *undoAgent) undo(operation string) (res reeve.Result) {
 	u.T.Helper()
 	u.Do("POST", "/api/operations/"+operation+"/undo", nil).Decode(u.T, &res)
 	return res
 }
 
-// decide has a person accept or reject a proposal, and waits until it is applied.
-func (u *undoing) decide(proposal, word string) (p reeve.Proposal) {
+// decide accepts or rejects a proposal and waits until it is applied.
+func (u *undoAgent) decide(proposal, word string) (p reeve.Proposal) {
 	u.T.Helper()
 	u.Want(http.StatusOK, nil, "POST", "/api/proposals/"+proposal+"/"+word, kit.Object{})
 	u.Settle(u.T.Context())
@@ -153,7 +153,7 @@ func (u *undoing) decide(proposal, word string) (p reeve.Proposal) {
 	return p
 }
 
-func (u *undoing) holds(want string) {
+func (u *undoAgent) checkContent(want string) {
 	u.T.Helper()
 	if b, err := os.ReadFile(filepath.Join(u.Dir(), "workspaces/default/shared/x.txt")); err != nil ||
 		string(b) != want {
@@ -165,8 +165,8 @@ func (u *undoing) holds(want string) {
 // again.
 func TestO03_ProposedUndo(t *testing.T) {
 	t.Parallel()
-	u := newUndoing(t)
-	u.policy("propose")
+	u := newUndoAgent(t)
+	u.setPolicy("propose")
 	u.write("one")
 	op := u.write("two")
 	first := u.undo(op)
@@ -193,13 +193,13 @@ func TestO03_ProposedUndo(t *testing.T) {
 	if p := u.decide(third.ProposalID, "accept"); p.State != reeve.ProposalApplied {
 		t.Fatalf("accepted: %+v", p)
 	}
-	u.holds("one")
+	u.checkContent("one")
 	// the same, which is done by now
 	u.Want(http.StatusOK, nil, "POST", "/api/proposals/"+second.ProposalID+"/reopen", kit.Object{})
 	if p := u.decide(second.ProposalID, "accept"); p.State != reeve.ProposalStale {
 		t.Fatalf("reopened and accepted: %+v", p)
 	}
-	u.holds("one")
+	u.checkContent("one")
 	if done := u.undo(op); !done.Replayed || done.ProposalID != third.ProposalID ||
 		!strings.Contains(done.Content, "Since then: owner accepted it on ") ||
 		!strings.Contains(done.Content, "applied as operation op_") {
@@ -208,17 +208,17 @@ func TestO03_ProposedUndo(t *testing.T) {
 	u.write("two")
 	next := u.write("four")
 	u.decide(u.undo(next).ProposalID, "reject")
-	u.policy("allow")
+	u.setPolicy("allow")
 	if res := u.undo(next); res.State != reeve.Committed || res.Replayed {
 		t.Errorf("rejected once, and allowed by now: %+v", res)
 	}
-	u.holds("two")
+	u.checkContent("two")
 }
 
 // Undoing a proposal is refused. The error says what became of it and which operation can be undone.
 func TestO03_ProposalCannotBeUndone(t *testing.T) {
 	t.Parallel()
-	u := newUndoing(t)
+	u := newUndoAgent(t)
 	u.write("one")
 	u.Want(http.StatusOK, nil, "PATCH", "/api/agents/a",
 		kit.Object{"policy": kit.Object{"tools": kit.Object{"file_write": "propose"}}})
@@ -244,11 +244,11 @@ func TestO03_ProposalCannotBeUndone(t *testing.T) {
 	told(no.OperationID, "owner rejected it", "nothing was applied")
 	applied := u.decide(yes.ProposalID, "accept").OperationID
 	told(yes.OperationID, yes.ProposalID, "owner accepted it", "reeve operations undo "+applied)
-	u.holds("two")
+	u.checkContent("two")
 	if res := u.undo(applied); res.State != reeve.Committed {
 		t.Errorf("the operation that was named: %+v", res)
 	}
-	u.holds("one")
+	u.checkContent("one")
 }
 
 // A repeated key reports the state of the undo and requests no other.
@@ -256,7 +256,7 @@ func TestO03_UndoWithAKey(t *testing.T) {
 	t.Parallel()
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
-		u := &undoing{h, h.Agent("a", "file_write", "file_read", "file_restore")}
+		u := &undoAgent{h, h.Agent("a", "file_write", "file_read", "file_restore")}
 		u.write("one")
 		op := u.write("two")
 		undo := func(key string, status int) (res reeve.Result) {
@@ -267,7 +267,7 @@ func TestO03_UndoWithAKey(t *testing.T) {
 			}
 			return res
 		}
-		u.policy("ask")
+		u.setPolicy("ask")
 		asked := undo("k1", http.StatusAccepted)
 		if again := undo("k1", http.StatusAccepted); !again.Replayed || again.ApprovalID != asked.ApprovalID ||
 			again.State != reeve.Parked {
@@ -288,10 +288,10 @@ func TestO03_UndoWithAKey(t *testing.T) {
 		}
 		u.Want(http.StatusOK, nil, "POST", "/api/approvals/"+next.ApprovalID+"/decision",
 			kit.Object{"decision": "deny"})
-		u.policy("propose")
+		u.setPolicy("propose")
 		item := undo("k3", http.StatusAccepted)
 		u.decide(item.ProposalID, "accept")
-		u.holds("one")
+		u.checkContent("one")
 		if again := undo("k3", http.StatusAccepted); again.ProposalID != item.ProposalID ||
 			!strings.Contains(again.Content, "applied as operation op_") {
 			t.Errorf("after it was applied: %+v", again)
@@ -304,8 +304,8 @@ func TestO03_UndoneUndo(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{"allow", "propose"} {
 		t.Run(policy, func(t *testing.T) {
-			u := newUndoing(t)
-			u.policy(policy)
+			u := newUndoAgent(t)
+			u.setPolicy(policy)
 			take := func(operation, want string) string {
 				t.Helper()
 				res := u.undo(operation)
@@ -315,7 +315,7 @@ func TestO03_UndoneUndo(t *testing.T) {
 				if res.ProposalID != "" {
 					res.OperationID = u.decide(res.ProposalID, "accept").OperationID
 				}
-				u.holds(want)
+				u.checkContent(want)
 				return res.OperationID
 			}
 			u.write("one")
@@ -405,8 +405,8 @@ func TestO03_ExpiredUndoCanBeRequestedAgain(t *testing.T) {
 	cfg := kit.FastConfig(t)
 	cfg.ApprovalTTL = host.Duration(time.Second) // the least there is
 	h := reevetest.StartWith(t, cfg)
-	u := &undoing{h, h.Agent("a", "file_write", "file_read", "file_restore")}
-	u.policy("ask")
+	u := &undoAgent{h, h.Agent("a", "file_write", "file_read", "file_restore")}
+	u.setPolicy("ask")
 	u.write("1")
 	op := u.write("2")
 	undo := func(status int) (res reeve.Result) {
@@ -438,7 +438,7 @@ func TestL17_UndosOfTwoPeopleAreTwo(t *testing.T) {
 	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
 		h := start()
 		ann, bob := kit.NewTokenFor(h, "ann", "member"), kit.NewTokenFor(h, "bob", "member")
-		a, task := rater(h)
+		a, task := newRater(h)
 		pin := func(day string, who []string) string {
 			t.Helper()
 			return h.Call(a.ID, "pin_day_plan_tasks", kit.Object{"plan_date": day, "task_ids": []string{task}}, who...).

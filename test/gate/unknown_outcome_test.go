@@ -81,15 +81,15 @@ func TestG12_SuccessStatusIsCommitted(t *testing.T) {
 	}
 }
 
-// slowly is a verifiable tool whose effect comes later than its request is given up, or its server dies.
-type slowly struct {
+// slowTool is a verifiable tool whose effect happens after its request timed out or its server died.
+type slowTool struct {
 	sent, looks atomic.Int64
 	applied     atomic.Bool
 	hold        chan struct{} // the request ends when it is closed; nil means at once, with a lost connection
 	began       chan struct{}
 }
 
-func (s *slowly) tool(timeoutMS int64) reeve.Tool {
+func (s *slowTool) tool(timeoutMS int64) reeve.Tool {
 	t := kit.Tool("slow", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
 		if s.sent.Add(1) == 1 && s.hold != nil {
 			close(s.began)
@@ -108,8 +108,8 @@ func (s *slowly) tool(timeoutMS int64) reeve.Tool {
 	return t
 }
 
-// lookUp takes up what is due, until the operation was looked up so many times, or sent again.
-func (s *slowly) lookUp(h *reevetest.Host, times int64) {
+// stepUntilLookedUp steps the host until the operation was looked up n times or sent again.
+func (s *slowTool) stepUntilLookedUp(h *reevetest.Host, times int64) {
 	h.T.Helper()
 	until := s.looks.Load() + times
 	kit.Eventually(h.T, "the operation to be looked up", func() bool {
@@ -120,8 +120,8 @@ func (s *slowly) lookUp(h *reevetest.Host, times int64) {
 	})
 }
 
-// crash makes a call, and gives the world as it is when the server dies while the request is on its way.
-func (s *slowly) crash(t *testing.T, before, after int64) (*reevetest.Host, reeve.Operation) {
+// crashDuringCall makes a call and returns a host that started as after a crash while the request was in flight.
+func (s *slowTool) crashDuringCall(t *testing.T, before, after int64) (*reevetest.Host, reeve.Operation) {
 	t.Helper()
 	s.hold, s.began = make(chan struct{}), make(chan struct{})
 	h := reevetest.StartWith(t, kit.FastConfig(t), s.tool(before))
@@ -144,9 +144,9 @@ func TestG28_NotFoundCountsOnlyAfterTheTimeLimit(t *testing.T) {
 	const long = 3_600_000
 	t.Run("after a crash", func(t *testing.T) {
 		t.Parallel()
-		var s slowly
-		h, op := s.crash(t, long, long)
-		s.lookUp(h, 20) // more often than there are tries
+		var s slowTool
+		h, op := s.crashDuringCall(t, long, long)
+		s.stepUntilLookedUp(h, 20) // more often than there are tries
 		got := kit.GetOperation(h, op.ID)
 		if s.sent.Load() != 1 || got.State != reeve.Dispatched || got.NextAttemptAt == nil {
 			t.Fatalf("sent %d times, %+v", s.sent.Load(), got)
@@ -158,10 +158,10 @@ func TestG28_NotFoundCountsOnlyAfterTheTimeLimit(t *testing.T) {
 	})
 	t.Run("after a lost connection", func(t *testing.T) {
 		t.Parallel()
-		var s slowly
+		var s slowTool
 		h := reevetest.StartWith(t, kit.FastConfig(t), s.tool(long))
 		res := h.Call(h.Agent("a", "slow").ID, "slow", nil)
-		s.lookUp(h, 20)
+		s.stepUntilLookedUp(h, 20)
 		if got := kit.GetOperation(h, res.OperationID); s.sent.Load() != 1 || got.State != reeve.Dispatched {
 			t.Fatalf("sent %d times, %+v", s.sent.Load(), got)
 		}
@@ -172,8 +172,8 @@ func TestG28_NotFoundCountsOnlyAfterTheTimeLimit(t *testing.T) {
 	})
 	t.Run("a shorter limit since", func(t *testing.T) { // what was sent has the one that it was sent with
 		t.Parallel()
-		var s slowly
-		h, op := s.crash(t, long, 1)
+		var s slowTool
+		h, op := s.crashDuringCall(t, long, 1)
 		for range 20 {
 			if _, err := h.Step(t.Context()); err != nil {
 				t.Fatal(err)
@@ -186,7 +186,7 @@ func TestG28_NotFoundCountsOnlyAfterTheTimeLimit(t *testing.T) {
 	t.Run("the limit has passed", func(t *testing.T) {
 		t.Parallel()
 		w := kit.NewWitness(t)
-		h, _, op := midway(t, w, reeve.Verifiable, map[string]any{"timeout_ms": 1000}, kit.VerifySpec(w, nil))
+		h, _, op := crashMidCall(t, w, reeve.Verifiable, map[string]any{"timeout_ms": 1000}, kit.VerifySpec(w, nil))
 		w.Forget() // the far side lost it
 		got := finishOperation(h, op.ID)
 		if effects, requests := w.Count(); effects != 1 || requests != 2 || got.State != reeve.Committed {
@@ -233,8 +233,8 @@ func TestG12_OutcomeIsRecordedWhenTheDatabaseIsBack(t *testing.T) {
 	}
 }
 
-// sender is a Go tool that posts to the witness with the operation id as its key.
-func sender(id string, effect reeve.Effect, w *kit.Witness, client *http.Client) reeve.Tool {
+// newSender returns a Go tool that posts to the witness with the operation id as its key.
+func newSender(id string, effect reeve.Effect, w *kit.Witness, client *http.Client) reeve.Tool {
 	t := kit.Tool(id, effect, func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 		req, err := http.NewRequestWithContext(ctx, "POST", w.URL+"/send", strings.NewReader(string(inv.Args)))
 		if err != nil {
@@ -272,7 +272,7 @@ func TestG12_SentRequestIsNeverFailed(t *testing.T) {
 	cfg.RetryTries = 2
 	goTools := []reeve.Tool{}
 	for _, e := range []reeve.Effect{reeve.Keyed, reeve.Unsafe} {
-		goTools = append(goTools, sender("go_"+string(e), e, w, &http.Client{}))
+		goTools = append(goTools, newSender("go_"+string(e), e, w, &http.Client{}))
 	}
 	h := reevetest.StartWith(t, cfg, goTools...)
 	names := []string{"go_keyed", "go_unsafe"}

@@ -13,8 +13,8 @@ import (
 	"reeve/test/kit"
 )
 
-// lateTools are tools whose outcome is never known, with how often they are sent.
-func lateTools(sent *kit.Counter) []reeve.Tool {
+// newUnknownTools returns tools whose outcome is never known. sent counts their calls.
+func newUnknownTools(sent *kit.Counter) []reeve.Tool {
 	late := func(context.Context, *reeve.Invocation) (any, error) {
 		sent.N.Add(1)
 		return nil, reeve.Errorf(reeve.Timeout, "late")
@@ -26,7 +26,7 @@ func lateTools(sent *kit.Counter) []reeve.Tool {
 func TestG11_RepeatIsRefusedByThePolicy(t *testing.T) {
 	t.Parallel()
 	var sent kit.Counter
-	h := reevetest.StartWith(t, kit.FastConfig(t), lateTools(&sent)...)
+	h := reevetest.StartWith(t, kit.FastConfig(t), newUnknownTools(&sent)...)
 	for _, name := range []string{"unsafe", "keyed"} {
 		a := h.Agent("a-"+name, name)
 		op := finishOperation(h, h.Call(a.ID, name, nil).OperationID)
@@ -49,7 +49,7 @@ func TestG11_RepeatIsRefusedByThePolicy(t *testing.T) {
 func TestG11_ResolutionAppliesToTheSeenAttempt(t *testing.T) {
 	t.Parallel()
 	var sent kit.Counter
-	h := reevetest.StartWith(t, kit.FastConfig(t), lateTools(&sent)...)
+	h := reevetest.StartWith(t, kit.FastConfig(t), newUnknownTools(&sent)...)
 	for name, tries := range map[string]int{"unsafe": 1, "keyed": 5} {
 		op := finishOperation(h, h.Call(h.Agent("a-"+name, name).ID, name, nil).OperationID)
 		path, before := "/api/operations/"+op.ID+"/resolve", sent.N.Load()
@@ -99,7 +99,7 @@ func TestG11_AttemptsCountAcrossAnApproval(t *testing.T) {
 	for _, name := range []string{"unsafe", "keyed"} {
 		t.Run(name, func(t *testing.T) {
 			var sent kit.Counter
-			h := reevetest.StartWith(t, kit.FastConfig(t), lateTools(&sent)...)
+			h := reevetest.StartWith(t, kit.FastConfig(t), newUnknownTools(&sent)...)
 			a := h.Agent("a", name)
 			kit.SetBudget(h, "agent:"+a.ID, kit.Object{"limit": kit.Object{"calls": 1}, "on_exceed": "park"})
 			first := finishOperation(h, h.Call(a.ID, name, nil).OperationID)
@@ -127,7 +127,7 @@ func TestG11_KeyBelongsToOnePerson(t *testing.T) {
 		h := start()
 		ann, phone, bob := kit.NewTokenFor(h, "ann", "member"), kit.NewTokenFor(h, "ann", "member"),
 			kit.NewTokenFor(h, "bob", "member")
-		a, task := rater(h)
+		a, task := newRater(h)
 		rate := func(note string) kit.Call {
 			return kit.Call{"tool": "create_or_update_rating", "idempotency_key": "rate-1",
 				"args": kit.Object{"target_kind": "task", "target_id": task, "scores": kit.Object{"energy": 20},
@@ -179,7 +179,7 @@ func TestG11_UnsafeBecomesUnknownAndAPersonResolves(t *testing.T) {
 	for _, choice := range []string{"happened", "retry", "skip"} {
 		t.Run(choice, func(t *testing.T) {
 			w := kit.NewWitness(t)
-			h, a, op := midway(t, w, reeve.Unsafe, nil, nil)
+			h, a, op := crashMidCall(t, w, reeve.Unsafe, nil, nil)
 			got := finishOperation(h, op.ID)
 			if _, requests := w.Count(); requests != 1 || got.State != reeve.Unknown {
 				t.Fatalf("%d requests, %+v", requests, got)
@@ -252,7 +252,7 @@ func TestG11_ChangedToolIsNotRunAgain(t *testing.T) {
 					spec["verify"] = kit.VerifySpec(w, map[string]any{"applied": []int{204},
 						"not_applied": []int{410}})["verify"]
 				}
-				h, a, op := midway(t, w, effect, nil, spec)
+				h, a, op := crashMidCall(t, w, effect, nil, spec)
 				var was reeve.Tool
 				h.Want(http.StatusOK, &was, "GET", "/api/tools/send", nil)
 				spec["url"] = w.URL + "/v2/send"

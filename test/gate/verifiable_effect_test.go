@@ -17,7 +17,7 @@ func TestG10_LookupDecides(t *testing.T) {
 	t.Parallel()
 	t.Run("applied", func(t *testing.T) {
 		w := kit.NewWitness(t)
-		h, a, op := midway(t, w, reeve.Verifiable, nil, kit.VerifySpec(w, nil))
+		h, a, op := crashMidCall(t, w, reeve.Verifiable, nil, kit.VerifySpec(w, nil))
 		got := finishOperation(h, op.ID)
 		if effects, requests := w.Count(); effects != 1 || requests != 1 || got.State != reeve.Committed {
 			t.Errorf("%d effects, %d requests, %+v", effects, requests, got)
@@ -33,7 +33,7 @@ func TestG10_LookupDecides(t *testing.T) {
 	})
 	t.Run("not applied", func(t *testing.T) {
 		w := kit.NewWitness(t)
-		h, _, op := midway(t, w, reeve.Verifiable, nil, kit.VerifySpec(w, nil))
+		h, _, op := crashMidCall(t, w, reeve.Verifiable, nil, kit.VerifySpec(w, nil))
 		w.Forget() // the far side lost it
 		got := finishOperation(h, op.ID)
 		if effects, requests := w.Count(); effects != 1 || requests != 2 || got.State != reeve.Committed {
@@ -42,7 +42,7 @@ func TestG10_LookupDecides(t *testing.T) {
 	})
 	t.Run("cannot tell", func(t *testing.T) {
 		w := kit.NewWitness(t)
-		h, _, op := midway(t, w, reeve.Verifiable, nil,
+		h, _, op := crashMidCall(t, w, reeve.Verifiable, nil,
 			kit.VerifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}}))
 		tries := 0
 		kit.Eventually(t, "unknown", func() bool {

@@ -58,7 +58,7 @@ func TestBackup_SparesTheFilesOfADataDirectory(t *testing.T) {
 		"secret.key", "reeve.lock", "server.json", "reeve.yaml", "python", "branches", "workspaces", "python/"} {
 		taken = append(taken, filepath.Join(dir, name))
 	}
-	before := listing(t, dir)
+	before := listDir(t, dir)
 	for _, file := range taken {
 		err := h.Backup(t.Context(), file)
 		told := reeve.AsError(err)
@@ -68,7 +68,7 @@ func TestBackup_SparesTheFilesOfADataDirectory(t *testing.T) {
 			t.Errorf("%s: %v; %s", file, told, told.Hint)
 		}
 	}
-	if now := listing(t, dir); now != before {
+	if now := listDir(t, dir); now != before {
 		t.Errorf("there were %s, and are %s", before, now)
 	}
 	for _, dir := range []string{"", "nowhere", elsewhere} { // another server's directory is spared as well
@@ -113,7 +113,7 @@ func TestBackup_ReplacesFilesOnly(t *testing.T) {
 	if err := syscall.Mknod(in("device"), syscall.S_IFCHR|0o600, 1<<8|3); err == nil { // which takes root
 		cases[in("device")] = [2]string{"is a device", in("reeve-monday.db")}
 	}
-	before := listing(t, dir)
+	before := listDir(t, dir)
 	for name, want := range cases {
 		for _, err := range []error{host.CheckTarget(name), h.Backup(t.Context(), name)} {
 			if told := reeve.AsError(err); told.Code != reeve.Validation || !strings.Contains(told.Message, want[0]) ||
@@ -142,7 +142,7 @@ func TestBackup_ReplacesFilesOnly(t *testing.T) {
 			t.Errorf("restored onto a pipe %s: %v %q", name, err, kept)
 		}
 	}
-	if now := listing(t, dir); now != before {
+	if now := listDir(t, dir); now != before {
 		t.Errorf("there were %s, and are %s", before, now)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"reeve/test/kit"
 )
 
-// atOnce makes requests at the same moment, at either server, and gives how each was answered.
-func atOnce(servers [2]*reevetest.Host, requests ...func(h *reevetest.Host) int) []int {
+// requestTogether makes requests in parallel, each at either server, and returns the status of each.
+func requestTogether(servers [2]*reevetest.Host, requests ...func(h *reevetest.Host) int) []int {
 	var ready, all sync.WaitGroup
 	got := make([]int, len(requests))
 	ready.Add(1)
@@ -28,11 +28,11 @@ func atOnce(servers [2]*reevetest.Host, requests ...func(h *reevetest.Host) int)
 	return got
 }
 
-func asks(method, path string, body any) func(*reevetest.Host) int {
+func newRequest(method, path string, body any) func(*reevetest.Host) int {
 	return func(h *reevetest.Host) int { return h.Do(method, path, body).Status }
 }
 
-// rounds is how often what may overlap is tried: without a rule it goes wrong in every second one or so.
+// rounds is how often a race is tried. Without protection about every second round fails.
 const rounds = 25
 
 // An update of one field of an agent keeps a concurrent change of another.
@@ -43,10 +43,10 @@ func TestG25_UpdateKeepsAConcurrentStop(t *testing.T) {
 	for i := range rounds {
 		a := h.Agent("a"+strconv.Itoa(i), "write_file")
 		at := "/api/agents/" + a.ID
-		got := atOnce(servers, asks("POST", "/api/stop", kit.Object{"agent": a.ID}),
-			asks("PATCH", at, kit.Object{"throttle_ms": 1000 + i}),
-			asks("PATCH", at, kit.Object{"policy": kit.Object{"tools": kit.Object{"write_file": "deny"}}}),
-			asks("PATCH", at, kit.Object{"config": kit.Object{"instructions": "be brief"}}))
+		got := requestTogether(servers, newRequest("POST", "/api/stop", kit.Object{"agent": a.ID}),
+			newRequest("PATCH", at, kit.Object{"throttle_ms": 1000 + i}),
+			newRequest("PATCH", at, kit.Object{"policy": kit.Object{"tools": kit.Object{"write_file": "deny"}}}),
+			newRequest("PATCH", at, kit.Object{"config": kit.Object{"instructions": "be brief"}}))
 		var is reeve.Agent
 		h.Want(http.StatusOK, &is, "GET", at, nil)
 		if is.StoppedAt == nil || is.ThrottleMS != int64(1000+i) || is.Policy.Tools["write_file"] != reeve.Deny ||
@@ -67,9 +67,9 @@ func TestI10_ConcurrentToolDefinitions(t *testing.T) {
 	for i := range rounds {
 		id := "t" + strconv.Itoa(i)
 		made := 0
-		for _, code := range atOnce(servers, asks("POST", "/api/tools", define(id, "http://a.test")),
-			asks("POST", "/api/tools", define(id, "http://b.test")),
-			asks("POST", "/api/tools", define(id, "http://c.test"))) {
+		for _, code := range requestTogether(servers, newRequest("POST", "/api/tools", define(id, "http://a.test")),
+			newRequest("POST", "/api/tools", define(id, "http://b.test")),
+			newRequest("POST", "/api/tools", define(id, "http://c.test"))) {
 			if code == http.StatusCreated {
 				made++
 			} else if code != http.StatusConflict {
@@ -78,8 +78,8 @@ func TestI10_ConcurrentToolDefinitions(t *testing.T) {
 		}
 		at := "/api/tools/" + id
 		changed := 0
-		for _, code := range atOnce(servers, asks("PUT", at, define(id, "http://d.test")),
-			asks("PUT", at, define(id, "http://e.test")), asks("PUT", at, define(id, "http://f.test"))) {
+		for _, code := range requestTogether(servers, newRequest("PUT", at, define(id, "http://d.test")),
+			newRequest("PUT", at, define(id, "http://e.test")), newRequest("PUT", at, define(id, "http://f.test"))) {
 			if code == http.StatusOK {
 				changed++
 			}
@@ -89,7 +89,7 @@ func TestI10_ConcurrentToolDefinitions(t *testing.T) {
 		if made != 1 || is.Version != 1+changed {
 			t.Fatalf("round %d: made %d times, changed %d times, and it is version %d", i, made, changed, is.Version)
 		}
-		got := atOnce(servers, asks("DELETE", at, nil), asks("PUT", at, define(id, "http://g.test")))
+		got := requestTogether(servers, newRequest("DELETE", at, nil), newRequest("PUT", at, define(id, "http://g.test")))
 		if r := servers[0].Do("GET", at, nil); got[0] == http.StatusNoContent && r.Status != http.StatusNotFound {
 			t.Fatalf("round %d: deleted and changed: %v, and then there is %s", i, got, r.Body)
 		}
@@ -104,8 +104,8 @@ func TestW01_ConcurrentTitleAndState(t *testing.T) {
 	for i := range rounds {
 		c := servers[0].Talk("a")
 		at := "/api/conversations/" + c.ID
-		got := atOnce(servers, asks("PATCH", at, kit.Object{"title": "Tuesday"}),
-			asks("PATCH", at, kit.Object{"state": reeve.ConversationCompleted}))
+		got := requestTogether(servers, newRequest("PATCH", at, kit.Object{"title": "Tuesday"}),
+			newRequest("PATCH", at, kit.Object{"state": reeve.ConversationCompleted}))
 		servers[0].Want(http.StatusOK, &c, "GET", at, nil)
 		if c.Title != "Tuesday" || c.State != reeve.ConversationCompleted {
 			t.Fatalf("round %d: answered %v, and it is %q and %s", i, got, c.Title, c.State)
@@ -121,7 +121,7 @@ func TestK17_UpdateKeepsAConcurrentPause(t *testing.T) {
 		at := "/api/automations/m" + strconv.Itoa(i)
 		servers[0].Want(http.StatusCreated, nil, "POST", "/api/automations", kit.Object{"name": "m" + strconv.Itoa(i),
 			"source": "1"})
-		got := atOnce(servers, asks("POST", at+"/pause", nil), asks("POST", at+"/versions", kit.Object{"source": "2"}))
+		got := requestTogether(servers, newRequest("POST", at+"/pause", nil), newRequest("POST", at+"/versions", kit.Object{"source": "2"}))
 		var is reeve.Automation
 		servers[0].Want(http.StatusOK, &is, "GET", at, nil)
 		if is.PausedAt == nil || is.Version != "2.0" {

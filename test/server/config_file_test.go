@@ -111,7 +111,7 @@ func TestLoadConfig_ReportsEveryMistakeWithItsLine(t *testing.T) {
 		"runs: 3\n\tburst: 4":          "line 4: ",
 		"database: ${REEVE_TEST_NONE}": "line 3: the environment variable ${REEVE_TEST_NONE} is not set",
 	} {
-		file := config(t, "# settings\nplaces_url: 'https://${REEVE_TEST_KEY}'\n"+text+"\n")
+		file := writeConfig(t, "# settings\nplaces_url: 'https://${REEVE_TEST_KEY}'\n"+text+"\n")
 		_, err := host.LoadConfig(file)
 		told := reeve.AsError(err)
 		if told.Code != reeve.Validation || !strings.HasPrefix(told.Message, file+", "+want) || told.Hint == "" {
@@ -124,7 +124,7 @@ func TestLoadConfig_ReportsEveryMistakeWithItsLine(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"hello", "- a", "{a: b}", "a"} {
-		file := config(t, text)
+		file := writeConfig(t, text)
 		if _, err := host.LoadConfig(file); err == nil || !strings.Contains(err.Error(), "reeve.yaml, line 1: ") {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -152,21 +152,21 @@ func TestLoadConfig_ReportsMistakesInModels(t *testing.T) {
 			"read",
 		"  prices: none.yaml": "line 2: the price table cannot be read",
 	} {
-		file := config(t, "model:\n"+text+"\n")
-		if told := opened(t, file, nil); told.Code != reeve.Validation ||
+		file := writeConfig(t, "model:\n"+text+"\n")
+		if told := openWithConfig(t, file, nil); told.Code != reeve.Validation ||
 			!strings.HasPrefix(told.Message, file+", "+want) || len(told.Fields) != 0 {
 			t.Errorf("%q: %v", text, told)
 		}
 	}
-	file := config(t, "model:\n  default: rehearsal\n")
-	told := opened(t, file, map[string]string{"REEVE_MODEL": "nobody/x"}) // which is not the file's mistake
+	file := writeConfig(t, "model:\n  default: rehearsal\n")
+	told := openWithConfig(t, file, map[string]string{"REEVE_MODEL": "nobody/x"}) // which is not the file's mistake
 	if !strings.HasPrefix(told.Message, "model.default cannot be used") {
 		t.Error(told)
 	}
 }
 
-// config writes a config file.
-func config(t *testing.T, text string) string {
+// writeConfig writes a config file and returns its path.
+func writeConfig(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "reeve.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -175,8 +175,8 @@ func config(t *testing.T, text string) string {
 	return file
 }
 
-// opened is what a server says that is started with a config and variables.
-func opened(t *testing.T, file string, env map[string]string) *reeve.Error {
+// openWithConfig starts a server with a config file and variables and returns its error.
+func openWithConfig(t *testing.T, file string, env map[string]string) *reeve.Error {
 	t.Helper()
 	cfg, err := host.LoadConfig(file)
 	if err != nil {
@@ -222,7 +222,7 @@ func TestLoadConfig_AcceptsValidSettings(t *testing.T) {
 			"192.0.2.1 Reeve.Example:7410 2001:DB8::1] 0",
 		"{runs: 3, python: {memory_mb: 32}}": "3 0 0s [] 32",
 	} {
-		file := config(t, text)
+		file := writeConfig(t, text)
 		c, err := host.LoadConfig(file)
 		if got := fmt.Sprint(c.Runs, " ", c.Rate, " ", time.Duration(c.ApprovalTTL), " ", c.Hosts, " ",
 			c.Python.MemoryMB); err != nil || got != want {
@@ -255,7 +255,7 @@ func TestLoadConfig_PutsVariablesIntoValues(t *testing.T) {
 		"NUM": "16", "HEX": "0x10", "YES": "true", "NONE": "", "ZEROS": "0070", "HOST": "a.example", "SPAN": "5m"} {
 		t.Setenv("REEVE_TEST_"+name, v)
 	}
-	file := config(t, `# ${REEVE_TEST_UNSET} is not asked for here
+	file := writeConfig(t, `# ${REEVE_TEST_UNSET} is not asked for here
 webhook: ${REEVE_TEST_HASH}
 runs: ${REEVE_TEST_NUM} # nor ${REEVE_TEST_UNSET} here
 burst: ${REEVE_TEST_HEX}

@@ -14,7 +14,7 @@ import (
 	"reeve/test/kit"
 )
 
-// smallDisk is a directory on a disk of 48 MB.
+// smallDisk returns a folder on a disk of 48 MB.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -25,8 +25,8 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// fill writes to a file until so many bytes are left on its disk.
-func fill(t *testing.T, file string, leave int64) {
+// fillDisk writes to a file until only leave bytes are free on its disk.
+func fillDisk(t *testing.T, file string, leave int64) {
 	t.Helper()
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -69,9 +69,9 @@ func TestDoctor_ReportsAFullDisk(t *testing.T) {
 				return map[string]string{"data directory": how, "database": how}
 			}
 			says(of(""))
-			fill(t, ballast, 8<<20)
+			fillDisk(t, ballast, 8<<20)
 			says(of("is nearly full"))
-			fill(t, ballast, 0)
+			fillDisk(t, ballast, 0)
 			says(of("is full"))
 			if left, _ := filepath.Glob(filepath.Join(dir, ".doctor-*")); len(left) > 0 {
 				t.Errorf("left behind: %q", left)

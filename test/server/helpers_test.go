@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// listing is what a directory holds, by name.
-func listing(t testing.TB, dir string) string {
+// listDir returns the names in a folder as text.
+func listDir(t testing.TB, dir string) string {
 	t.Helper()
 	list, err := os.ReadDir(dir)
 	if err != nil {

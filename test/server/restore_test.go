@@ -124,7 +124,7 @@ func TestRestore_RefusesOtherFiles(t *testing.T) {
 			t.Errorf("%s: %v", file, told)
 		}
 	}
-	if left := listing(t, dir); left != "reeve.lock" {
+	if left := listDir(t, dir); left != "reeve.lock" {
 		t.Errorf("they left %s", left)
 	}
 }
@@ -135,7 +135,7 @@ func TestRestore_RefusesBackupsThatCannotStart(t *testing.T) {
 	t.Parallel()
 	h := reevetest.Start(t)
 	dir, files := t.TempDir(), t.TempDir()
-	if _, err := host.Restore(t.Context(), host.Config{Dir: dir}, changed(t, h, filepath.Join(files, "whole.db"),
+	if _, err := host.Restore(t.Context(), host.Config{Dir: dir}, alterBackup(t, h, filepath.Join(files, "whole.db"),
 		"ANALYZE")); err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestRestore_RefusesBackupsThatCannotStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := listing(t, dir)
+	names := listDir(t, dir)
 	const lacks = "it lacks tables, columns, indexes, triggers or versions: "
 	for _, c := range []struct {
 		statements, want string
@@ -164,7 +164,7 @@ func TestRestore_RefusesBackupsThatCannotStart(t *testing.T) {
 			": secrets; nothing", reeve.Validation},
 		{"DELETE FROM goose_db_version", "the database of another program", reeve.Validation},
 	} {
-		kept, err := host.Restore(t.Context(), host.Config{Dir: dir}, changed(t, h, filepath.Join(files, "changed.db"),
+		kept, err := host.Restore(t.Context(), host.Config{Dir: dir}, alterBackup(t, h, filepath.Join(files, "changed.db"),
 			c.statements))
 		told := reeve.AsError(err)
 		if kept != "" || told.Code != c.code || !strings.Contains(told.Message, c.want) ||
@@ -173,8 +173,8 @@ func TestRestore_RefusesBackupsThatCannotStart(t *testing.T) {
 		}
 	}
 	if now, err := os.ReadFile(filepath.Join(dir, "reeve.db")); err != nil || !bytes.Equal(now, before) ||
-		listing(t, dir) != names {
-		t.Errorf("something was changed: there is %s (%v)", listing(t, dir), err)
+		listDir(t, dir) != names {
+		t.Errorf("something was changed: there is %s (%v)", listDir(t, dir), err)
 	}
 	reevetest.StartWith(t, host.Config{Dir: dir})
 }
@@ -186,7 +186,7 @@ func TestRestore_RefusesTruncatedBackups(t *testing.T) {
 	h := reevetest.Start(t)
 	dir := t.TempDir()
 	for _, by := range []int64{1, 10, 50, 100, 4096, -1, -4096} {
-		file := changed(t, h, filepath.Join(t.TempDir(), "cut.db"), "ANALYZE")
+		file := alterBackup(t, h, filepath.Join(t.TempDir(), "cut.db"), "ANALYZE")
 		s, err := os.Stat(file)
 		if err != nil {
 			t.Fatal(err)
@@ -200,7 +200,7 @@ func TestRestore_RefusesTruncatedBackups(t *testing.T) {
 			t.Errorf("short by %d: %v", by, err)
 		}
 	}
-	if left := listing(t, dir); left != "reeve.lock" {
+	if left := listDir(t, dir); left != "reeve.lock" {
 		t.Errorf("they left %s", left)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "reeve.db.part"), []byte("half"), 0o600); err != nil {
@@ -215,13 +215,13 @@ func TestRestore_RefusesTruncatedBackups(t *testing.T) {
 		}
 	}
 	reevetest.StartWith(t, host.Config{Dir: dir})
-	if left := listing(t, dir); strings.Contains(left, ".part") || strings.Contains(left, "-1") {
+	if left := listDir(t, dir); strings.Contains(left, ".part") || strings.Contains(left, "-1") {
 		t.Errorf("what was killed left %s", left)
 	}
 }
 
-// changed is a backup to which something was done.
-func changed(t *testing.T, h *reevetest.Host, file, statements string) string {
+// alterBackup makes a backup, executes statements on it and returns its path.
+func alterBackup(t *testing.T, h *reevetest.Host, file, statements string) string {
 	t.Helper()
 	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)

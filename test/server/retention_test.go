@@ -18,6 +18,7 @@ const day = 24 * time.Hour
 // Outputs older than the configured retention are removed, unless they were stored again since. The ledger still says
 // what was done.
 func TestG20_RetentionRemovesWhatIsOld(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		said := ""
 		b := kit.NewBubbleHost(t, host.Config{Retention: host.Duration(30 * day)},
@@ -84,6 +85,7 @@ func TestG20_RetentionRemovesWhatIsOld(t *testing.T) {
 
 // Without the setting nothing is removed.
 func TestG20_WithoutRetentionNothingIsRemoved(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{}, kit.ToolReturning("say", func() (any, error) {
 			return strings.Repeat("text ", 40_000),

@@ -15,14 +15,14 @@ import (
 	"reeve/test/kit"
 )
 
-// desk is an agent with an effect far away and one in the journal, on one device or another.
-type desk struct {
+// deskAgent is an agent with a remote effect and one in the journal, on one device or another.
+type deskAgent struct {
 	*reevetest.Host
 	agent, category string
 }
 
-// furnish gives a Reeve the agent, its tools at the witness and its category.
-func furnish(h *reevetest.Host, w *kit.Witness) desk {
+// newDeskAgent creates the agent, its tools at the witness and its category.
+func newDeskAgent(h *reevetest.Host, w *kit.Witness) deskAgent {
 	h.T.Helper()
 	kit.DefineHTTPTool(h, "send", reeve.Keyed, kit.Object{"method": "POST", "url": w.URL}, nil)
 	h.Want(http.StatusOK, nil, "PUT", "/api/profiles/clerk", api.ProfileRequest{Capabilities: []string{"task.write"}})
@@ -30,13 +30,13 @@ func furnish(h *reevetest.Host, w *kit.Witness) desk {
 	h.Want(http.StatusCreated, &c, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Gym"})
 	a := h.Agent("clerk", "send", "create_task")
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/clerk", kit.Object{"kind": "clerk", "categories": []string{c.ID}})
-	return desk{h, a.ID, c.ID}
+	return deskAgent{h, a.ID, c.ID}
 }
 
-func (d desk) with(h *reevetest.Host) desk { return desk{h, d.agent, d.category} }
+func (d deskAgent) on(h *reevetest.Host) deskAgent { return deskAgent{h, d.agent, d.category} }
 
-// act makes both calls under keys of the caller's, and gives what they were.
-func (d desk) act(key string) [2]reeve.Result {
+// makeCalls makes both calls with idempotency keys and returns their results.
+func (d deskAgent) makeCalls(key string) [2]reeve.Result {
 	d.T.Helper()
 	return [2]reeve.Result{
 		d.Call(d.agent, "send", kit.Object{"n": key}, "Idempotency-Key", "send-"+key),
@@ -45,8 +45,8 @@ func (d desk) act(key string) [2]reeve.Result {
 	}
 }
 
-// tasks lists the ids of all tasks, newest first.
-func (d desk) tasks() string {
+// listTasks returns the ids of all tasks, newest first.
+func (d deskAgent) listTasks() string {
 	d.T.Helper()
 	var list api.TaskList
 	d.Want(http.StatusOK, &list, "GET", "/api/journal/tasks", nil)
@@ -57,8 +57,8 @@ func (d desk) tasks() string {
 	return strings.Join(ids, " ")
 }
 
-// same checks that calls made again are the calls that were made, with their results.
-func same(t *testing.T, first, again [2]reeve.Result, replayed bool) {
+// checkSame checks that repeated calls have the ids and results of the first ones.
+func checkSame(t *testing.T, first, again [2]reeve.Result, replayed bool) {
 	t.Helper()
 	for i := range first {
 		if again[i].OperationID != first[i].OperationID || again[i].Replayed != replayed || again[i].IsError ||
@@ -71,8 +71,8 @@ func same(t *testing.T, first, again [2]reeve.Result, replayed bool) {
 	}
 }
 
-// second restores a backup of a Reeve into another directory and starts it there.
-func second(h *reevetest.Host) *reevetest.Host {
+// startSecondDevice restores a backup of a host into another directory and starts a host there.
+func startSecondDevice(h *reevetest.Host) *reevetest.Host {
 	h.T.Helper()
 	dir, file := h.T.TempDir(), filepath.Join(h.T.TempDir(), "copy.db")
 	if err := h.Backup(h.T.Context(), file); err != nil {
@@ -101,23 +101,23 @@ func TestL25_TheSameKeyOnAnotherServer(t *testing.T) {
 	w := kit.NewWitness(t)
 	cfg := kit.FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
-	one := furnish(reevetest.StartWith(t, cfg), w)
+	one := newDeskAgent(reevetest.StartWith(t, cfg), w)
 	other := cfg
 	other.Dir = t.TempDir()
-	two := one.with(reevetest.StartWith(t, other))
-	first := one.act("k")
-	same(t, first, two.act("k"), true)
+	two := one.on(reevetest.StartWith(t, other))
+	first := one.makeCalls("k")
+	checkSame(t, first, two.makeCalls("k"), true)
 	one.Stop()
-	one = one.with(reevetest.StartWith(t, cfg))
-	same(t, first, one.act("k"), true)
+	one = one.on(reevetest.StartWith(t, cfg))
+	checkSame(t, first, one.makeCalls("k"), true)
 	if _, p, status := kit.TryCall(two.Host, two.agent, kit.Call{"tool": "send", "args": kit.Object{"n": "other"}},
 		"Idempotency-Key",
 		"send-k"); status != http.StatusConflict {
 		t.Errorf("the key for another call: %d %+v", status, p)
 	}
-	if effects, requests := w.Count(); effects != 1 || requests != 1 || strings.Contains(one.tasks(), " ") ||
-		one.tasks() == "" || one.tasks() != two.tasks() {
-		t.Errorf("%d effects of %d requests, tasks %s and %s", effects, requests, one.tasks(), two.tasks())
+	if effects, requests := w.Count(); effects != 1 || requests != 1 || strings.Contains(one.listTasks(), " ") ||
+		one.listTasks() == "" || one.listTasks() != two.listTasks() {
+		t.Errorf("%d effects of %d requests, tasks %s and %s", effects, requests, one.listTasks(), two.listTasks())
 	}
 }
 
@@ -126,21 +126,21 @@ func TestL25_TheSameKeyOnAnotherServer(t *testing.T) {
 func TestL25_ABackupOnASecondDevice(t *testing.T) {
 	t.Parallel()
 	w := kit.NewWitness(t)
-	one := furnish(reevetest.StartWith(t, kit.FastConfig(t)), w)
-	before := one.act("before")
-	two := one.with(second(one.Host))
-	same(t, before, two.act("before"), true)
-	after := one.act("after")
-	made := two.act("after")
-	same(t, after, made, false)
-	same(t, made, two.act("after"), true)
-	if one.tasks() != two.tasks() || len(strings.Fields(one.tasks())) != 2 {
-		t.Errorf("tasks %q and %q", one.tasks(), two.tasks())
+	one := newDeskAgent(reevetest.StartWith(t, kit.FastConfig(t)), w)
+	before := one.makeCalls("before")
+	two := one.on(startSecondDevice(one.Host))
+	checkSame(t, before, two.makeCalls("before"), true)
+	after := one.makeCalls("after")
+	made := two.makeCalls("after")
+	checkSame(t, after, made, false)
+	checkSame(t, made, two.makeCalls("after"), true)
+	if one.listTasks() != two.listTasks() || len(strings.Fields(one.listTasks())) != 2 {
+		t.Errorf("tasks %q and %q", one.listTasks(), two.listTasks())
 	}
 	if effects, requests := w.Count(); effects != 2 || requests != 3 {
 		t.Errorf("%d effects of %d requests", effects, requests)
 	}
-	for _, d := range []desk{one, two} {
+	for _, d := range []deskAgent{one, two} {
 		if n := len(kit.ListOperations(d.Host)); n != 4 {
 			t.Errorf("%d operations", n)
 		}
@@ -151,14 +151,14 @@ func TestL25_ABackupOnASecondDevice(t *testing.T) {
 func TestL25_APlanOnASecondDevice(t *testing.T) {
 	t.Parallel()
 	w := kit.NewWitness(t)
-	one := furnish(reevetest.StartWith(t, kit.FastConfig(t)), w)
+	one := newDeskAgent(reevetest.StartWith(t, kit.FastConfig(t)), w)
 	kit.SetRehearsal(one.Host, one.agent, "done", kit.Object{"tool": "send", "args": kit.Object{"n": 1}},
 		kit.Object{"tool": "create_task", "args": kit.Object{"category_id": one.category, "title": "Next"}},
 		kit.Object{"tool": "send", "args": kit.Object{"n": 2}})
 	one.Want(http.StatusCreated, nil, "POST", "/api/agents/clerk/wake", kit.Object{}, "Idempotency-Key", "go")
-	two := one.with(second(one.Host)) // the wake waits in both
+	two := one.on(startSecondDevice(one.Host)) // the wake waits in both
 	done := map[string]int{}
-	for _, d := range []desk{one, two} {
+	for _, d := range []deskAgent{one, two} {
 		kit.WaitUntilIdle(d.Host)
 		// and is not served again
 		d.Want(http.StatusCreated, nil, "POST", "/api/agents/clerk/wake", kit.Object{}, "Idempotency-Key", "go")
@@ -175,8 +175,8 @@ func TestL25_APlanOnASecondDevice(t *testing.T) {
 	if len(done) != 4 {
 		t.Errorf("a run and three operations have %d ids on two devices: %v", len(done), done)
 	}
-	if one.tasks() != two.tasks() || len(strings.Fields(one.tasks())) != 1 {
-		t.Errorf("tasks %q and %q", one.tasks(), two.tasks())
+	if one.listTasks() != two.listTasks() || len(strings.Fields(one.listTasks())) != 1 {
+		t.Errorf("tasks %q and %q", one.listTasks(), two.listTasks())
 	}
 	if effects, requests := w.Count(); effects != 2 || requests != 4 {
 		t.Errorf("%d effects of %d requests", effects, requests)

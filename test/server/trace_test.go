@@ -31,8 +31,8 @@ type span struct {
 	number map[string]int64
 }
 
-// collect runs an OpenTelemetry collector, and gives what it was sent when it is asked.
-func collect(t *testing.T) (url string, spans func() []span) {
+// runCollector runs an OpenTelemetry collector. spans returns what it has received.
+func runCollector(t *testing.T) (url string, spans func() []span) {
 	t.Helper()
 	var mu sync.Mutex
 	var list []span
@@ -76,7 +76,7 @@ func collect(t *testing.T) (url string, spans func() []span) {
 	}
 }
 
-// attributeText is an attribute's value as text; of a list, its parts.
+// attributeText returns the value of an attribute as text, lists included.
 func attributeText(v *common.AnyValue) string {
 	switch v := v.GetValue().(type) {
 	case *common.AnyValue_StringValue:
@@ -97,7 +97,7 @@ func attributeText(v *common.AnyValue) string {
 // have the span of the turn as their parent, the request, answer and cost as attributes, and the right duration.
 // Feedback about the turn has the same id.
 func TestI19_EveryModelCallAndToolCallIsASpan(t *testing.T) {
-	url, spans := collect(t)
+	url, spans := runCollector(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
 	asked := 0
 	h := kit.RunWithPricedProvider(t, host.Config{Dir: t.TempDir()}, func(w io.Writer, _ string) {
@@ -180,7 +180,7 @@ func TestI19_FeedbackAttachesToATurn(t *testing.T) {
 
 // Spans name providers and models as the GenAI conventions do, have no empty attributes, and include refused calls.
 func TestI19_SpansFollowTheGenAIConventions(t *testing.T) {
-	url, spans := collect(t)
+	url, spans := runCollector(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "broken") {

@@ -14,7 +14,7 @@ import (
 	"reeve/test/kit"
 )
 
-// pythonResult is what execute_python gives.
+// pythonResult is the result of execute_python.
 type pythonResult struct {
 	ExitCode   int    `json:"exit_code"`
 	Stdout     string `json:"stdout"`
@@ -29,8 +29,8 @@ type pythonResult struct {
 	} `json:"error"`
 }
 
-// python runs code over REST.
-func python(h *reevetest.Host, agent, code string) (r pythonResult) {
+// runPython runs code with execute_python over REST.
+func runPython(h *reevetest.Host, agent, code string) (r pythonResult) {
 	h.T.Helper()
 	res := h.Call(agent, "execute_python", map[string]any{"code": code})
 	if err := json.Unmarshal([]byte(res.Content), &r); err != nil {
@@ -51,26 +51,26 @@ func TestI11_PythonThroughTheGate(t *testing.T) {
 		t.Fatalf("%+v", tool)
 	}
 	h.Agent("calc", "execute_python", "write_file")
-	if r := python(h, "calc",
+	if r := runPython(h, "calc",
 		"import json, re, typing\nprint(json.dumps({'result': 42}))"); r.Stdout != "{\"result\": 42}\n" ||
 		r.ExitCode != 0 || r.Stderr != "" || r.Error != nil {
 		t.Errorf("%+v", r)
 	}
-	if r := python(h, "calc", "print('out')\nimport socket"); r.Stdout != "out\n" || r.ExitCode != 1 ||
+	if r := runPython(h, "calc", "print('out')\nimport socket"); r.Stdout != "out\n" || r.ExitCode != 1 ||
 		r.Error == nil || r.Error.Type != "ModuleNotFoundError" || r.Error.Line != 2 ||
 		!strings.Contains(r.Stderr, "json, re and typing") {
 		t.Errorf("%+v", r)
 	}
 	h.Call("calc", "write_file", map[string]any{"path": "/plan.md", "content": "secret plan"})
-	if r := python(h, "calc", "print(open('/plan.md').read())"); r.ExitCode != 1 ||
+	if r := runPython(h, "calc", "print(open('/plan.md').read())"); r.ExitCode != 1 ||
 		strings.Contains(r.Stdout+r.Stderr, "secret plan") {
 		t.Errorf("%+v", r)
 	}
-	if r := python(h, "calc", "print('x' * 10_000_000)"); !r.Truncated || len(r.Stdout) != 64<<10 ||
+	if r := runPython(h, "calc", "print('x' * 10_000_000)"); !r.Truncated || len(r.Stdout) != 64<<10 ||
 		r.StdoutSize != 10_000_001 || r.ExitCode != 0 {
 		t.Errorf("%d of %d, truncated %t", len(r.Stdout), r.StdoutSize, r.Truncated)
 	}
-	if r := python(h, "calc", "print('é' * 100_000)"); !r.Truncated || r.Binary || !strings.HasSuffix(r.Stdout, "éé") {
+	if r := runPython(h, "calc", "print('é' * 100_000)"); !r.Truncated || r.Binary || !strings.HasSuffix(r.Stdout, "éé") {
 		t.Errorf("binary %t, ends with %q", r.Binary, r.Stdout[len(r.Stdout)-4:])
 	}
 	for _, c := range []struct {
@@ -85,14 +85,14 @@ func TestI11_PythonThroughTheGate(t *testing.T) {
 			t.Errorf("%.40v: %+v", c.args, p)
 		}
 	}
-	if r := python(h, "calc", strings.Repeat("x = 1 # filler\n", 1<<16)+"print(x)"); r.Stdout != "1\n" &&
+	if r := runPython(h, "calc", strings.Repeat("x = 1 # filler\n", 1<<16)+"print(x)"); r.Stdout != "1\n" &&
 		(r.Error == nil || r.Error.Type != "MemoryError") {
 		t.Errorf("1 MB of code: %+v", r)
 	}
-	if r := python(h, "calc", "print('\x00')"); r.ExitCode != 1 || r.Error.Type != "SyntaxError" {
+	if r := runPython(h, "calc", "print('\x00')"); r.ExitCode != 1 || r.Error.Type != "SyntaxError" {
 		t.Errorf("a NUL: %+v", r)
 	}
-	if r := python(h, "calc", "print(chr(0), chr(27))"); r.Stdout != "\ufffd \x1b\n" || !r.Binary {
+	if r := runPython(h, "calc", "print(chr(0), chr(27))"); r.Stdout != "\ufffd \x1b\n" || !r.Binary {
 		t.Errorf("NUL printed: %+v", r)
 	}
 	h.Agent("other", "read_file")
@@ -108,12 +108,12 @@ func TestI11_AnEndlessLoopIsEndedInTime(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Python: host.PythonConfig{Cache: kit.PythonCache}})
 	h.Agent("calc", "execute_python")
-	python(h, "calc", "1") // the interpreter's first start is not the run's time
+	runPython(h, "calc", "1") // the interpreter's first start is not the run's time
 	const limit = 5500 * time.Millisecond
 	fastest := time.Hour
 	for try := 0; try < 3 && fastest > limit; try++ {
 		begin := time.Now()
-		r := python(h, "calc", "print('begun')\nwhile True: pass")
+		r := runPython(h, "calc", "print('begun')\nwhile True: pass")
 		took := time.Since(begin)
 		if took < 5*time.Second || !r.TimedOut || r.ExitCode != 137 || r.Stdout != "begun\n" {
 			t.Errorf("after %s: %+v", took, r)
@@ -123,7 +123,7 @@ func TestI11_AnEndlessLoopIsEndedInTime(t *testing.T) {
 	if fastest > limit {
 		t.Errorf("the fastest of three took %s", fastest)
 	}
-	if r := python(h, "calc", "print('next')"); r.Stdout != "next\n" {
+	if r := runPython(h, "calc", "print('next')"); r.Stdout != "next\n" {
 		t.Errorf("%+v", r)
 	}
 }

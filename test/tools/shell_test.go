@@ -12,8 +12,8 @@ import (
 	"reeve/test/kit"
 )
 
-// free makes an agent whose commands run without being asked about.
-func free(h *reevetest.Host, name string, tools ...string) reeve.Agent {
+// newFreeAgent creates an agent whose commands need no approval.
+func newFreeAgent(h *reevetest.Host, name string, tools ...string) reeve.Agent {
 	h.T.Helper()
 	a := h.Agent(name, append([]string{"shell_exec"}, tools...)...)
 	policy := kit.Object{"tools": kit.Object{"shell_exec": "allow"}}
@@ -28,7 +28,7 @@ func TestO06_WorkspaceHasADiskLimit(t *testing.T) {
 	cfg := kit.FastConfig(t)
 	cfg.ShellDiskMB = 64
 	h := reevetest.StartWith(t, cfg)
-	free(h, "ops", "file_delete")
+	newFreeAgent(h, "ops", "file_delete")
 	if reason := kit.ShellUnavailable(h); reason != "" {
 		t.Log("no confinement here: ", reason)
 		return
@@ -176,11 +176,11 @@ func TestG22_RunawayCommandsAreContained(t *testing.T) {
 	if res := h.Call("dev", "file_list", map[string]any{"path": "/"}); res.IsError {
 		t.Errorf("%+v", res)
 	}
-	kit.Eventually(t, "all that was left behind is gone", func() bool { return !running(mark) })
+	kit.Eventually(t, "all that was left behind is gone", func() bool { return !isRunning(mark) })
 }
 
-// running tells whether a process with this in its command line runs on the machine.
-func running(mark string) bool {
+// isRunning reports whether a process whose command line begins with mark runs on the machine.
+func isRunning(mark string) bool {
 	list, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, p := range list {
 		if b, err := os.ReadFile(p); err == nil && strings.HasPrefix(string(b), mark) {

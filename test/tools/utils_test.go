@@ -11,8 +11,8 @@ import (
 	"reeve/test/kit"
 )
 
-// meteo is a weather service, as far as its documentation says.
-func meteo(t *testing.T, status *int) *httptest.Server {
+// newWeatherServer starts a weather service that answers as its documentation says.
+func newWeatherServer(t *testing.T, status *int) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		switch {
@@ -39,7 +39,7 @@ func meteo(t *testing.T, status *int) *httptest.Server {
 func TestK13_UtilsAndUsers(t *testing.T) {
 	t.Parallel()
 	status := 200
-	far := meteo(t, &status)
+	far := newWeatherServer(t, &status)
 	cfg := kit.FastConfig(t)
 	cfg.WeatherURL, cfg.PlacesURL = far.URL, far.URL+"/"
 	h := reevetest.StartWith(t, cfg)
@@ -85,7 +85,7 @@ func TestK13_UtilsAndUsers(t *testing.T) {
 func TestG06_WeatherObeysTheNetworkPolicy(t *testing.T) {
 	t.Parallel()
 	status := 200
-	far := meteo(t, &status)
+	far := newWeatherServer(t, &status)
 	cfg := kit.FastConfig(t)
 	cfg.WeatherURL, cfg.PlacesURL, cfg.HTTPAllow = far.URL, far.URL, nil
 	h := reevetest.StartWith(t, cfg)

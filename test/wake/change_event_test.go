@@ -12,6 +12,7 @@ import (
 
 // Every change of a schedule is an event, whoever makes it. A request that changes nothing is none.
 func TestL03_ScheduleChangesAreEvents(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{DisableAfter: 2})
 		a := b.NewAgent("aide", nil)
@@ -95,6 +96,7 @@ func TestL03_ScheduleChangesAreEvents(t *testing.T) {
 
 // Every notification is an event for its subscribers, except for the agent whose run wrote it.
 func TestL03_NotificationsAreEvents(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{})
 		a := b.NewAgent("aide", nil)

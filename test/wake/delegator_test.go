@@ -14,8 +14,8 @@ import (
 	"reeve/test/kit"
 )
 
-// delegatedSchedules is a model in which chief calls boss, boss calls helper, and helper makes or changes schedules.
-// Scheduled runs call the tool act.
+// delegatedSchedules is a model script in which chief calls boss, boss calls helper, and helper creates or changes
+// schedules. Scheduled runs call the tool act.
 const delegatedSchedules = `- {when: {tool: delegate}, text: "Back."}
 - {when: {tool: schedule_create}, text: "Planned."}
 - {when: {tool: schedule_edit}, text: "Changed."}
@@ -27,8 +27,8 @@ const delegatedSchedules = `- {when: {tool: delegate}, text: "Back."}
 - {when: {said: act now}, calls: [{name: act, args: {}}]}
 `
 
-// laundering is a server on which agents make schedules for each other, with a count of what the tool act did.
-func laundering(t *testing.T, cfg host.Config) (*reevetest.Host, *kit.Counter) {
+// runDelegatedSchedules runs a host on which agents create schedules for each other, with a count of the calls of act.
+func runDelegatedSchedules(t *testing.T, cfg host.Config) (*reevetest.Host, *kit.Counter) {
 	t.Helper()
 	ran := &kit.Counter{}
 	cfg.MinInterval = host.Duration(time.Second)
@@ -36,8 +36,8 @@ func laundering(t *testing.T, cfg host.Config) (*reevetest.Host, *kit.Counter) {
 	return reevetest.Run(t, cfg, kit.Tool("act", reeve.Keyed, ran.Handle)), ran
 }
 
-// onEngine is a config with short waits on one of the databases.
-func onEngine(t *testing.T, engine string) host.Config {
+// engineConfig returns a FastConfig for one of the databases.
+func engineConfig(t *testing.T, engine string) host.Config {
 	t.Helper()
 	cfg := kit.FastConfig(t)
 	if engine == "postgres" {
@@ -46,11 +46,11 @@ func onEngine(t *testing.T, engine string) host.Config {
 	return cfg
 }
 
-// fired waits until a run has ended that was started by a schedule after those that are listed already, and gives it.
-func fired(h *reevetest.Host, after int) (run reeve.Run) {
+// waitForScheduledRun waits for the end of a scheduled run after the first n, and returns it.
+func waitForScheduledRun(h *reevetest.Host, after int) (run reeve.Run) {
 	h.T.Helper()
 	kit.Eventually(h.T, "a scheduled run", func() bool {
-		list := scheduled(h)
+		list := listScheduledRuns(h)
 		if len(list) > after {
 			run = list[0]
 		}
@@ -59,8 +59,8 @@ func fired(h *reevetest.Host, after int) (run reeve.Run) {
 	return run
 }
 
-// scheduled lists the runs of schedules that have ended, newest first.
-func scheduled(h *reevetest.Host) (list []reeve.Run) {
+// listScheduledRuns returns the scheduled runs that have ended, newest first.
+func listScheduledRuns(h *reevetest.Host) (list []reeve.Run) {
 	h.T.Helper()
 	var page api.RunList
 	h.Want(http.StatusOK, &page, "GET", "/api/runs?limit=200", nil)
@@ -72,8 +72,8 @@ func scheduled(h *reevetest.Host) (list []reeve.Run) {
 	return list
 }
 
-// acted gives the outcome of the call of act in a run.
-func acted(h *reevetest.Host, run string) reeve.ResultInfo {
+// getActResult returns the result of the call of act in a run.
+func getActResult(h *reevetest.Host, run string) reeve.ResultInfo {
 	h.T.Helper()
 	var r reeve.Run
 	h.Want(http.StatusOK, &r, "GET", "/api/runs/"+run, nil)
@@ -106,9 +106,9 @@ func TestG29_ScheduledRunHasTheRightsOfAllDelegators(t *testing.T) {
 		"all have it":      {[]any{"delegate", make, "act"}, nil, ""},
 		"one never had it": {[]any{"delegate", make}, nil, reeve.NotFound},
 		"one got it later": {[]any{"delegate", make},
-			func(h *reevetest.Host, boss reeve.Agent) { attach(h, boss, "act") }, reeve.NotFound},
+			func(h *reevetest.Host, boss reeve.Agent) { attachTool(h, boss, "act") }, reeve.NotFound},
 		"one lost it": {[]any{"delegate", make, "act"},
-			func(h *reevetest.Host, boss reeve.Agent) { detach(h, boss, "act") }, reeve.NotFound},
+			func(h *reevetest.Host, boss reeve.Agent) { detachTool(h, boss, "act") }, reeve.NotFound},
 		"one may not by now": {[]any{"delegate", make, "act"}, func(h *reevetest.Host, boss reeve.Agent) {
 			kit.UpdateAgent(h, boss, kit.Object{"policy": kit.Object{"tools": kit.Object{"act": "deny"}}})
 		}, reeve.Denied},
@@ -125,7 +125,7 @@ func TestG29_ScheduledRunHasTheRightsOfAllDelegators(t *testing.T) {
 		for _, engine := range engines {
 			t.Run(name+" on "+engine, func(t *testing.T) {
 				t.Parallel()
-				h, ran := laundering(t, onEngine(t, engine))
+				h, ran := runDelegatedSchedules(t, engineConfig(t, engine))
 				kit.NewPersona(h, "chief", nil, "delegate", make, "act")
 				boss := kit.NewPersona(h, "boss", nil, c.boss...)
 				kit.NewPersona(h, "helper", nil, make, "act")
@@ -136,13 +136,13 @@ func TestG29_ScheduledRunHasTheRightsOfAllDelegators(t *testing.T) {
 				}
 				if c.late != nil {
 					h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, kit.Object{"status": "paused"})
-					kit.Eventually(t, "its runs to end", func() bool { return len(unended(h)) == 0 })
+					kit.Eventually(t, "its runs to end", func() bool { return len(listUnendedRuns(h)) == 0 })
 					c.late(h, boss)
 					h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, kit.Object{"status": "active"})
 				}
-				n := len(scheduled(h))
+				n := len(listScheduledRuns(h))
 				before := ran.Count()
-				info := acted(h, fired(h, n).ID)
+				info := getActResult(h, waitForScheduledRun(h, n).ID)
 				if info.Code != c.denied {
 					t.Errorf("the scheduled run was told %+v", info)
 				}
@@ -171,17 +171,17 @@ func TestG29_ScheduledRunEndsWithItsDelegators(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h, ran := laundering(t, kit.FastConfig(t))
+			h, ran := runDelegatedSchedules(t, kit.FastConfig(t))
 			boss := kit.NewPersona(h, "boss", nil, "delegate", "schedule_create", "act")
 			kit.NewPersona(h, "helper", nil, "schedule_create", "act")
 			kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
 			s := kit.ListSchedules(h)
 			h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, kit.Object{"status": "paused"})
-			kit.Eventually(t, "its runs to end", func() bool { return len(unended(h)) == 0 })
+			kit.Eventually(t, "its runs to end", func() bool { return len(listUnendedRuns(h)) == 0 })
 			end(h, boss)
-			before, n := ran.Count(), len(scheduled(h))
+			before, n := ran.Count(), len(listScheduledRuns(h))
 			h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, kit.Object{"status": "active"})
-			fired(h, n)
+			waitForScheduledRun(h, n)
 			if ran.Count() != before {
 				t.Error("it was done")
 			}
@@ -208,14 +208,14 @@ func TestG29_ScheduleGainsNoRightsIndirectly(t *testing.T) {
 			kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
 			var second reeve.Run
 			kit.Eventually(t, "a run of a schedule of a scheduled run", func() bool {
-				for _, r := range scheduled(h) {
+				for _, r := range listScheduledRuns(h) {
 					if r.Input == "act now" {
 						second = r
 					}
 				}
 				return second.ID != ""
 			})
-			if info := acted(h, second.ID); info.Code != reeve.NotFound || ran.Count() != 0 {
+			if info := getActResult(h, second.ID); info.Code != reeve.NotFound || ran.Count() != 0 {
 				t.Errorf("%+v, done %d times", info, ran.Count())
 			}
 		})
@@ -240,7 +240,7 @@ func TestG29_ScheduleGainsNoRightsIndirectly(t *testing.T) {
 		t.Helper()
 		h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s.ID,
 			kit.Object{"cadence_type": "interval", "cadence_value": "1s"})
-		if info := acted(h, fired(h, 0).ID); info.Code != reeve.NotFound || ran.Count() != 0 {
+		if info := getActResult(h, waitForScheduledRun(h, 0).ID); info.Code != reeve.NotFound || ran.Count() != 0 {
 			t.Errorf("%+v, done %d times", info, ran.Count())
 		}
 	}
@@ -256,24 +256,24 @@ func TestG29_ScheduleGainsNoRightsIndirectly(t *testing.T) {
 		h.Call("helper", "schedule_edit", kit.Object{"schedule_id": s.ID, "goal": "act now"})
 		h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s.ID,
 			kit.Object{"cadence_type": "interval", "cadence_value": "1s"})
-		if info := acted(h, fired(h, 0).ID); info.Code != "" || ran.Count() == 0 {
+		if info := getActResult(h, waitForScheduledRun(h, 0).ID); info.Code != "" || ran.Count() == 0 {
 			t.Errorf("%+v: it lost its own right", info)
 		}
 	})
 	t.Run("made in a turn with fewer tools", func(t *testing.T) {
 		t.Parallel()
-		h, ran := laundering(t, kit.FastConfig(t))
+		h, ran := runDelegatedSchedules(t, kit.FastConfig(t))
 		kit.NewPersona(h, "helper", nil, "schedule_create", "act")
 		turn := kit.StartTurnWith(h, h.Talk("helper").
 			ID, kit.Object{"content": "plan", "tools": []string{"schedule_create"}})
 		kit.WaitForTurn(h, turn.ID)
-		if info := acted(h, fired(h, 0).ID); info.Code != reeve.NotFound || ran.Count() != 0 {
+		if info := getActResult(h, waitForScheduledRun(h, 0).ID); info.Code != reeve.NotFound || ran.Count() != 0 {
 			t.Errorf("%+v, done %d times", info, ran.Count())
 		}
 	})
 }
 
-func unended(h *reevetest.Host) (list []reeve.Run) {
+func listUnendedRuns(h *reevetest.Host) (list []reeve.Run) {
 	h.T.Helper()
 	var page api.RunList
 	h.Want(http.StatusOK, &page, "GET", "/api/runs?limit=200", nil)
@@ -285,12 +285,12 @@ func unended(h *reevetest.Host) (list []reeve.Run) {
 	return list
 }
 
-func attach(h *reevetest.Host, a reeve.Agent, tool string) {
+func attachTool(h *reevetest.Host, a reeve.Agent, tool string) {
 	h.T.Helper()
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/tools", kit.Object{"tool_id": tool})
 }
 
-func detach(h *reevetest.Host, a reeve.Agent, tool string) {
+func detachTool(h *reevetest.Host, a reeve.Agent, tool string) {
 	h.T.Helper()
 	h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID+"/tools/"+tool, nil)
 }

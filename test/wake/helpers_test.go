@@ -12,8 +12,8 @@ import (
 var scheduleTools = []string{"schedule_create", "schedule_search", "schedule_edit", "schedule_delete", "schedule_runs",
 	"schedule_run_output"}
 
-// emitter is a local tool that tells of what its arguments say.
-func emitter() reeve.Tool {
+// newEmitter returns a local tool that emits the events in its arguments.
+func newEmitter() reeve.Tool {
 	return kit.Tool("emit", reeve.Local, func(_ context.Context, inv *reeve.Invocation) (any, error) {
 		var in struct{ Class, Name string }
 		if err := json.Unmarshal(inv.Args, &in); err != nil {
@@ -24,7 +24,7 @@ func emitter() reeve.Tool {
 	})
 }
 
-func committed(h *reevetest.Host, tool string) (n int) {
+func countCommitted(h *reevetest.Host, tool string) (n int) {
 	h.T.Helper()
 	for _, op := range kit.ListOperations(h) {
 		if op.Tool == tool && op.State == reeve.Committed {

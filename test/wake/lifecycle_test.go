@@ -43,7 +43,7 @@ func TestL01_LifecycleTransitions(t *testing.T) {
 func TestL01_DestroyingEndsEverything(t *testing.T) {
 	t.Parallel()
 	g := kit.NewBlockingTool()
-	h := reevetest.Start(t, g.Tool(), emitter())
+	h := reevetest.Start(t, g.Tool(), newEmitter())
 	a := h.Agent("coach", "hold", "write_file", "emit")
 	other := h.Agent("other", "emit")
 	kit.SetRehearsal(h, a.ID, "done", kit.WriteFileStep("/before.txt", "1"), kit.Object{"tool": "hold"},
@@ -65,10 +65,10 @@ func TestL01_DestroyingEndsEverything(t *testing.T) {
 	if run.State != reeve.RunCancelled || run.FinishedAt == nil {
 		t.Errorf("the run: %+v", run)
 	}
-	if n := committed(h, "write_file"); n != 1 {
+	if n := countCommitted(h, "write_file"); n != 1 {
 		t.Errorf("%d files were written, want the one before", n)
 	}
-	if n := committed(h, "emit"); n != 1 {
+	if n := countCommitted(h, "emit"); n != 1 {
 		t.Errorf("%d tokens were told, want the other's", n)
 	}
 	states := map[reeve.WakeState]int{}
@@ -114,7 +114,7 @@ func TestL02_ModesSayWhoMayWake(t *testing.T) {
 			}
 		}
 	}
-	h := reevetest.Start(t, emitter())
+	h := reevetest.Start(t, newEmitter())
 	source := h.Agent("source", "emit")
 	for _, mode := range []string{"autonomous", "interactive", "hybrid"} {
 		var a reeve.Agent

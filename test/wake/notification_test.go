@@ -21,6 +21,7 @@ import (
 // Notification policies, alerts, disabling and enabling. The answer goes to the conversation in which the schedule was
 // made.
 func TestO17_Notifications(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{})
 		for _, policy := range []string{"always", "conditional", "never"} {

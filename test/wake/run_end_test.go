@@ -26,7 +26,7 @@ func TestNoCallIsAddedToARunThatHasEnded(t *testing.T) {
 			kit.Tool("shout", reeve.Unsafe, ran.Handle))
 		a := kit.NewPersona(h, "bot", kit.Object{"config": kit.RehearsalConfig("done")}, "look", "note", "send",
 			"shout")
-		run := woken(h, a)
+		run := wakeAndWait(h, a)
 		for _, id := range []string{"look", "note", "send", "shout"} {
 			if _, p, status := kit.TryCall(h, a.ID,
 				kit.Call{"tool": id, "args": kit.Object{}, "run": run.ID}); status != http.StatusConflict ||
@@ -74,7 +74,7 @@ func TestCallDuringTheEndOfItsRunIsRefused(t *testing.T) {
 		var w reeve.Wake
 		h.Want(http.StatusCreated, &w, "POST", "/api/agents/"+a.ID+"/wake", kit.Object{})
 		<-begun
-		run := runOf(h, a)
+		run := getNewestRun(h, a)
 		kind := "note"
 		if cfg.Database == "" {
 			kind = "look" // where one writes at a time, the run cannot end while a local tool does
@@ -90,7 +90,7 @@ func TestCallDuringTheEndOfItsRunIsRefused(t *testing.T) {
 		}()
 		<-entered
 		close(end)
-		kit.Eventually(t, "the run to end", func() bool { return runOf(h, a).State.Final() })
+		kit.Eventually(t, "the run to end", func() bool { return getNewestRun(h, a).State.Final() })
 		close(leave)
 		if x := <-got; x.status != http.StatusConflict || x.p.Code != reeve.Conflict {
 			t.Errorf("%d %+v", x.status, x.p)
@@ -98,16 +98,16 @@ func TestCallDuringTheEndOfItsRunIsRefused(t *testing.T) {
 	})
 }
 
-// woken wakes an agent and gives the run, once it has ended.
-func woken(h *reevetest.Host, a reeve.Agent) reeve.Run {
+// wakeAndWait wakes an agent and returns the run when it has ended.
+func wakeAndWait(h *reevetest.Host, a reeve.Agent) reeve.Run {
 	h.T.Helper()
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/wake", kit.Object{})
-	kit.Eventually(h.T, "a run to end", func() bool { return runOf(h, a).State.Final() })
-	return runOf(h, a)
+	kit.Eventually(h.T, "a run to end", func() bool { return getNewestRun(h, a).State.Final() })
+	return getNewestRun(h, a)
 }
 
-// runOf gives an agent's newest run; empty if there is none yet.
-func runOf(h *reevetest.Host, a reeve.Agent) reeve.Run {
+// getNewestRun returns the newest run of an agent, or an empty run.
+func getNewestRun(h *reevetest.Host, a reeve.Agent) reeve.Run {
 	h.T.Helper()
 	var list api.RunList
 	h.Want(http.StatusOK, &list, "GET", "/api/runs?limit=1&agent="+a.ID, nil)
@@ -122,7 +122,7 @@ func runOf(h *reevetest.Host, a reeve.Agent) reeve.Run {
 func TestG25_StopSkipsWhatIsQueued(t *testing.T) {
 	t.Parallel()
 	g := kit.NewBlockingTool()
-	h := reevetest.Start(t, g.Tool(), emitter())
+	h := reevetest.Start(t, g.Tool(), newEmitter())
 	source, a := h.Agent("source", "emit"), h.Agent("coach", "hold", "write_file")
 	kit.SetRehearsal(h, a.ID, "done", kit.Object{"tool": "hold"}, kit.WriteFileStep("/1.txt", "1"))
 	kit.Subscribe(h, a.ID, "key", "TASK", "")
@@ -141,7 +141,7 @@ func TestG25_StopSkipsWhatIsQueued(t *testing.T) {
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", kit.Object{})
 	kit.WaitUntilIdle(h)
 	if runs := kit.ListRuns(h, "agent=coach"); len(runs) != 1 || runs[0].State != reeve.RunCancelled ||
-		committed(h, "write_file") != 0 {
+		countCommitted(h, "write_file") != 0 {
 		t.Errorf("runs: %+v", runs)
 	}
 	h.Want(http.StatusNoContent, nil, "POST", "/api/resume", kit.Object{"agent": "coach"})
@@ -150,7 +150,7 @@ func TestG25_StopSkipsWhatIsQueued(t *testing.T) {
 		t.Errorf("what was skipped ran after all: %+v", runs)
 	}
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", kit.Object{})
-	kit.Eventually(t, "it to run again", func() bool { return committed(h, "write_file") == 1 })
+	kit.Eventually(t, "it to run again", func() bool { return countCommitted(h, "write_file") == 1 })
 }
 
 // A caller that turns the kill switch on and disconnects has stopped what runs.
@@ -224,8 +224,8 @@ func TestL08_FailedEndEndsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	kit.WaitUntilIdle(h)
-	if run := kit.ListRuns(h, "")[0]; run.State != reeve.RunCompleted || committed(h, "write_file") != 1 {
-		t.Errorf("%d writes, run %+v", committed(h, "write_file"), run)
+	if run := kit.ListRuns(h, "")[0]; run.State != reeve.RunCompleted || countCommitted(h, "write_file") != 1 {
+		t.Errorf("%d writes, run %+v", countCommitted(h, "write_file"), run)
 	}
 }
 
@@ -275,7 +275,7 @@ func TestL08_AnOrderlyStopLosesNoStep(t *testing.T) {
 					t.Errorf("%s, stopped at step %d: %s", effect, at, m.Content)
 				}
 			}
-			if run.State != reeve.RunCompleted || committed(h, "write_file") != 2 || len(did) != 3 {
+			if run.State != reeve.RunCompleted || countCommitted(h, "write_file") != 2 || len(did) != 3 {
 				t.Errorf("%s, stopped at step %d: it did %v, run %+v", effect, at, did, run)
 			}
 		}
@@ -311,8 +311,8 @@ func TestL08_NoCallAfterTheEndOfItsRun(t *testing.T) {
 		end(h)
 		close(g.Release)
 		kit.WaitUntilIdle(h)
-		if n := made.Count(); n != 0 || committed(h, "act") != 0 || kit.ListRuns(h, "")[0].State != reeve.RunCancelled {
-			t.Errorf("%s: %d calls were made, %d kept; run %+v", name, n, committed(h, "act"), kit.ListRuns(h, "")[0])
+		if n := made.Count(); n != 0 || countCommitted(h, "act") != 0 || kit.ListRuns(h, "")[0].State != reeve.RunCancelled {
+			t.Errorf("%s: %d calls were made, %d kept; run %+v", name, n, countCommitted(h, "act"), kit.ListRuns(h, "")[0])
 		}
 	}
 }

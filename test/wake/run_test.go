@@ -14,7 +14,7 @@ import (
 // Equal wakes have equal run keys, and a served key is not served again.
 func TestL07_KeysAreDeterministic(t *testing.T) {
 	t.Parallel()
-	h := reevetest.Start(t, emitter())
+	h := reevetest.Start(t, newEmitter())
 	source, a := h.Agent("source", "emit"), h.Agent("coach")
 	kit.SetRehearsal(h, a.ID, "ok")
 	sub := kit.Subscribe(h, a.ID, "key", "TASK", "")
@@ -157,7 +157,7 @@ func TestL08_ParkedRunsResumeAndCancelledOnesEnd(t *testing.T) {
 				}
 			}
 			if run = kit.ListRuns(h, "")[0]; run.State != want || run.Attempts != 1 ||
-				committed(h, "write_file") != wrote {
+				countCommitted(h, "write_file") != wrote {
 				t.Errorf("%s, must %v: %+v", decision, must, run)
 			}
 		}
@@ -182,7 +182,7 @@ func TestL08_ParkedRunsResumeAndCancelledOnesEnd(t *testing.T) {
 	kit.SetRehearsal(h, a.ID, "next")
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", kit.Object{})
 	kit.Eventually(t, "the next run", func() bool { return len(kit.ListRuns(h, "state=completed")) == 1 })
-	if n := committed(h, "write_file"); n != 1 {
+	if n := countCommitted(h, "write_file"); n != 1 {
 		t.Errorf("%d writes, want the one before", n)
 	}
 	for _, p := range kit.PairRunCalls(h, a.ID, run.ID) {
@@ -210,7 +210,7 @@ func TestL08_ParkedRunsResumeAndCancelledOnesEnd(t *testing.T) {
 		len(kit.GetInbox(h).Approvals) != 0 {
 		t.Errorf("%+v, and the inbox has %d", op, len(kit.GetInbox(h).Approvals))
 	}
-	if n := committed(h, "write_file"); n != 1 {
+	if n := countCommitted(h, "write_file"); n != 1 {
 		t.Errorf("%d writes after an end", n)
 	}
 }
@@ -236,7 +236,7 @@ func TestL08_AnUndoDoesNotMoveThePlan(t *testing.T) {
 		kit.Decide(h, kit.GetInbox(h).Approvals[0].ID, "approve")
 		kit.WaitUntilIdle(h)
 	}
-	if run := kit.ListRuns(h, "")[0]; run.State != reeve.RunCompleted || committed(h, "write_file") != 2 {
-		t.Errorf("%d writes, run %+v", committed(h, "write_file"), run)
+	if run := kit.ListRuns(h, "")[0]; run.State != reeve.RunCompleted || countCommitted(h, "write_file") != 2 {
+		t.Errorf("%d writes, run %+v", countCommitted(h, "write_file"), run)
 	}
 }

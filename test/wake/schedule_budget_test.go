@@ -15,6 +15,7 @@ import (
 
 // Budgets of the operator apply to scheduled runs and appear in no schema. The row of the run shows its cost.
 func TestO18_BudgetsBindScheduledRuns(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{RunCalls: 3})
 		a := b.NewAgent("aide", kit.Object{"config": kit.RehearsalConfig("all", kit.WriteFileStep("/1", "1"),

@@ -15,6 +15,7 @@ import (
 // A schedule restarts when its time changes, not when the same time is written differently or a zone that it does not
 // use changes.
 func TestO13_EqualCadenceDoesNotRestartASchedule(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{})
 		a := b.NewAgent("aide", nil)
@@ -75,6 +76,7 @@ func TestO13_EqualCadenceDoesNotRestartASchedule(t *testing.T) {
 // A schedule that failed too often, is paused or is over stays so when it gets the same time again, but not when it
 // gets another.
 func TestO13_EqualCadenceDoesNotReviveASchedule(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{})
 		b.NewAgent("broken", kit.Object{

@@ -14,6 +14,7 @@ import (
 
 // Through the clock changes of 2000 in Berlin a daily schedule fires once a day.
 func TestO14_ClockChangesGiveOneRunADay(t *testing.T) {
+	t.Parallel()
 	for _, k := range []struct{ start, end, want string }{
 		// 02:30 is skipped: 03:00 local
 		{"2000-03-25 12:00", "2000-03-27 12:00", "2000-03-26T01:00:00Z 2000-03-27T00:30:00Z"},
@@ -41,6 +42,7 @@ func TestO14_ClockChangesGiveOneRunADay(t *testing.T) {
 // After three days of sleep there is one run, marked, with the number of missed times. A clock that is put forward by a
 // day has the same effect.
 func TestO15_MissedTimesAreOneRun(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{})
 		b.NewAgent("aide", nil)
@@ -71,6 +73,7 @@ func TestO15_MissedTimesAreOneRun(t *testing.T) {
 
 // The clock is put back by an hour. Nothing fires again.
 func TestO15_TheClockGoesBack(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{Dir: dir})
@@ -117,6 +120,7 @@ func TestO15_TheClockGoesBack(t *testing.T) {
 
 // A new zone keeps the wall-clock time.
 func TestO15_ZoneChangeKeepsTheWallClock(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{})
 		b.NewAgent("aide", nil)

@@ -72,6 +72,7 @@ func TestL17_RunWithoutAUserCannotChangeUserData(t *testing.T) {
 
 // To every tool, another user's schedule or run looks exactly like a missing one.
 func TestO11_SchedulesOfOthersAreHidden(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{})
 		a := b.NewAgent("aide", nil)

@@ -15,6 +15,7 @@ import (
 
 // Pages of the output of a run join to the output, whatever its characters and the page length. No page is cut again.
 func TestO13_PagesOfOutputJoin(t *testing.T) {
+	t.Parallel()
 	for _, most := range kit.OutputCaps {
 		synctest.Test(t, func(t *testing.T) {
 			b := kit.NewBubbleHost(t, host.Config{OutputCap: most})
@@ -52,6 +53,7 @@ func TestO13_PagesOfOutputJoin(t *testing.T) {
 
 // A list of schedules is not cut before it says how to continue.
 func TestO13_SchedulesInPages(t *testing.T) {
+	t.Parallel()
 	for _, most := range kit.OutputCaps {
 		synctest.Test(t, func(t *testing.T) {
 			b := kit.NewBubbleHost(t, host.Config{OutputCap: most, SchedulesPerUser: 100})
@@ -116,6 +118,7 @@ func TestO13_SchedulesInPages(t *testing.T) {
 
 // All six tools, and pages of output that join to the original.
 func TestO13_ScheduleTools(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{SchedulesPerUser: 4})
 		whole := strings.Repeat("añ日🎉e\u0301\r\n", 700)
@@ -314,6 +317,7 @@ func TestO13_ScheduleTools(t *testing.T) {
 
 // No page of the output of a run shows a part of a secret.
 func TestG21_RunOutputPageDoesNotSplitASecret(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{})
 		secret := "a pass phrase that is so long that a page of it holds no other word, " +

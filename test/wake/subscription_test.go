@@ -98,7 +98,7 @@ func TestL16_PredicatesSeeWhatTheirAgentMay(t *testing.T) {
 // Token classes do not mix: an id that looks like a key is an id.
 func TestL03_TokenClassesDoNotCrossOver(t *testing.T) {
 	t.Parallel()
-	h := reevetest.Start(t, emitter())
+	h := reevetest.Start(t, newEmitter())
 	source := h.Agent("source", "emit")
 	for _, class := range []string{"key", "subtype", "id"} {
 		a := h.Agent(class)
@@ -131,6 +131,7 @@ func TestL03_TokenClassesDoNotCrossOver(t *testing.T) {
 // server looks for work after every edit, so that without a window each would be a run. The next edit after the window
 // is another run.
 func TestL04_FiftyEditsOneRun(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{})
 		var gym reeve.Category
@@ -180,7 +181,7 @@ func TestL04_FiftyEditsOneRun(t *testing.T) {
 func TestL05_AChangeDuringARunAndItsOwn(t *testing.T) {
 	t.Parallel()
 	g := kit.NewBlockingTool()
-	h := reevetest.Start(t, g.Tool(), emitter())
+	h := reevetest.Start(t, g.Tool(), newEmitter())
 	source, a := h.Agent("source", "emit"), h.Agent("coach", "emit", "hold")
 	kit.SetRehearsal(h, a.ID, "ok", kit.Object{"tool": "emit", "args": kit.Object{"class": "key", "name": "TASK"}},
 		kit.Object{"tool": "hold"})
