@@ -56,14 +56,14 @@ check: lint race ## run the linters, and all tests with the race detector
 	cd bench && $(GO) vet ./...
 
 crash: build ## kill the real server around every commit and effect, and check the outcome
-	REEVE_PG_FSYNC=on scripts/postgres run $(GO) test -count=1 -timeout 240m ./cmd/reeve -run 'TestCrash|_Kill|SurviveKills' -crash.full -v
+	REEVE_PG_FSYNC=on scripts/postgres run $(GO) test -count=1 -timeout 240m ./test/crash -run 'TestCrash|_Kill|SurviveKills' -crash.full -v
 
 bench: assets worker ## run the benchmarks against peers and limits
 	REEVE_PG_FSYNC=on scripts/postgres run sh -c 'cd bench && $(GO) run .'
 
 oracles: ## run the external test suites in the directory REEVE_ORACLES
 	@test -n "$$REEVE_ORACLES" || { echo "set REEVE_ORACLES to the directory of the external test suites"; exit 1; }
-	$(GO) test -count=1 -tags oracles ./internal/gate ./internal/wake ./host ./cmd/reeve -run Oracle -v
+	$(GO) test -count=1 -tags oracles ./internal/gate ./internal/wake ./test/chat ./cmd/reeve -run Oracle -v
 
 leaks: assets ## run thousands of scripts and Python programs, and check for leaked resources
 	REEVE_LONG=1 $(GO) test -count=1 -timeout 30m ./internal/sandbox/js ./internal/sandbox/py -run 'LeaveNothing' -v

@@ -78,6 +78,7 @@ var allowedImports = map[string][]string{
 	"toolbox/web":                     {"."},
 	"host":                            {"*"},
 	"reevetest":                       {".", "host", "internal/store/storetest"},
+	"test/kit":                        {".", "api", "host", "internal/store/storetest", "model", "reevetest"},
 	"cmd/reeve":                       {".", "api", "host", "client", "internal/store", "toolbox/mail/mailbox"},
 	"cmd/toolgen":                     {"."},
 	"cmd/witness":                     {},
@@ -91,7 +92,7 @@ var helpers = []string{"internal/backoff", "internal/canonjson", "internal/cron"
 	"internal/notify", "internal/redact"}
 
 // testPackages are packages for tests, which may import testing.
-var testPackages = []string{"reevetest", "internal/store/storetest"}
+var testPackages = []string{"reevetest", "internal/store/storetest", "test/kit"}
 
 // restrictedCalls are calls that only these files may make.
 var restrictedCalls = map[string][]string{

@@ -2,8 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,23 +16,7 @@ import (
 // TestMain lets the test binary act as the reeve command, so that scripts run the real program in its own process.
 func TestMain(m *testing.M) {
 	host.ServeWorker()
-	testscript.Main(suite{m}, map[string]func(){"reeve": main})
-}
-
-// suite runs the tests with REEVE_TEST_BUILD set to a directory in which they build programs.
-type suite struct{ tests *testing.M }
-
-func (s suite) Run() int {
-	dir, err := os.MkdirTemp("", "reeve-build")
-	if err == nil {
-		err = errors.Join(os.Chmod(dir, 0o755), os.Setenv("REEVE_TEST_BUILD", dir)) // ordinary users run them too
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	return s.tests.Run()
+	testscript.Main(m, map[string]func(){"reeve": main})
 }
 
 // TestScripts runs the scenarios in testdata. Each has a data directory of its own; "ready" waits for the server

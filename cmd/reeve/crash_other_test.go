@@ -1,7 +1,0 @@
-//go:build !linux
-
-package main_test
-
-import "syscall"
-
-func orphanless() *syscall.SysProcAttr { return nil }

@@ -1,0 +1,82 @@
+package crash_test
+
+import (
+	"context"
+	"testing"
+
+	"reeve"
+)
+
+// delegateScript is a boss who hands a task to a helper, who reaches out, answers, and is passed on; then the boss
+// calls it into the conversation. Each knows by what it is told where it is, so that it goes on after a restart.
+const delegateScript = `answers:
+  - {when: {system: I am boss, said: go}, text: "I ask.", calls: [{name: delegate, args: {agent: helper, input: "reach out"}}]}
+  - {when: {system: I am boss, tool: delegate}, text: "Come in.", calls: [{name: loop_in, args: {agent: helper, input: "tell them"}}]}
+  - {when: {system: I am boss, tool: loop_in}, text: "All is done."}
+  - {when: {system: I am helper, said: reach out}, calls: [{name: far_keyed, args: {lane: turn}}]}
+  - {when: {system: I am helper, tool: far_keyed}, text: "It is reached."}
+  - {when: {system: I am helper, said: tell them}, text: "I reached it."}
+`
+
+// wrongDelegations lists what must not be when the boss's turn has come to its end.
+var wrongDelegations = []count{
+	{"runs beside the boss's and the helper's two", `SELECT count(*) - 3 FROM runs`},
+	{"runs that did not complete", `SELECT count(*) FROM runs WHERE state <> 'completed'`},
+	{"wakes that still wait", `SELECT count(*) FROM wakes WHERE state <> 'taken'`},
+	{"conversations beside the two", `SELECT count(*) - 2 FROM conversations`},
+	{"answers beside the six", `SELECT count(*) - 6 FROM messages WHERE kind = 'thought'`},
+	{"questions beside the three", `SELECT count(*) - 3 FROM messages WHERE kind = 'user'`},
+	{"calls beside the three", `SELECT count(*) - 3 FROM calls`},
+	{"delegations without the one answer",
+		`SELECT count(*) - 1 FROM calls o WHERE o.tool = 'delegate' AND o.state = 'committed' AND o.result = 'It is reached.'`},
+	{"loop-ins without the one answer",
+		`SELECT count(*) - 1 FROM calls o WHERE o.tool = 'loop_in' AND o.state = 'committed' AND o.result = 'I reached it.'`},
+	// the person and the helper in one; the person, the boss and the helper in the other
+	{"participants beside the four", `SELECT count(*) - 5 FROM participants`},
+	{"frames with a hole before them",
+		`SELECT count(*) FROM frames f WHERE f.n > 1 AND NOT EXISTS (SELECT 1 FROM frames g WHERE g.conversation_id = f.conversation_id AND g.n = f.n - 1)`},
+	{"ends that were told beside the three", `SELECT count(*) - 3 FROM frames WHERE body LIKE '%"turn_complete"%'`},
+	{"results that were told beside the three", `SELECT count(*) - 3 FROM frames WHERE body LIKE '%"tool_result"%'`},
+}
+
+// TestW17_KillAtEveryCommitOfADelegation kills the real server before and after every commit of a turn that delegates,
+// and then calls the other agent in: asked, begun, answered, each effect and its result, ended, delivered, taken up.
+// Whatever dies where, the other is asked once each time, its effect happens once, its answer is delivered once, and
+// both end.
+func TestW17_KillAtEveryCommitOfADelegation(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.follow(delegateScript)
+	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
+		var talk reeve.Conversation
+		var err error
+		e.template, err = r.furnish(t.Context(), e, func(c caller) error {
+			ctx := t.Context()
+			if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"),
+				nil); err != nil {
+				return err
+			}
+			for _, name := range []string{"boss", "helper"} {
+				if err := c.do(ctx, "POST", "/api/agents",
+					thing{"name": name, "config": thing{"instructions": "I am " + name + "."}}, nil); err != nil {
+					return err
+				}
+			}
+			if err := attach(ctx, c, "boss", "delegate", "loop_in", "far_keyed"); err != nil {
+				return err
+			}
+			if err := attach(ctx, c, "helper", "far_keyed"); err != nil {
+				return err
+			}
+			return c.do(ctx, "POST", "/api/conversations", thing{"agent": "boss"}, &talk)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.everyCommit(e, 24, func(ctx context.Context, w world, p *process) error {
+			return r.driveTurn(ctx, w, p,
+				talk.ID)
+		},
+			func(ctx context.Context, w world) error { return r.checkEnd(ctx, w, wrongDelegations) })
+	}
+}

@@ -1,0 +1,239 @@
+package crash_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"reeve"
+)
+
+// most bounds how many commits a scenario can have.
+const most = 60
+
+// sweep kills at every point. In the short form PostgreSQL gets every effect of the plain classes, and the commits of
+// two.
+func (r *rig) sweep(engines []*engine) {
+	var jobs, slow []func() // the slow ones wait, as they must, for a dead server to be given up by the living
+	for _, e := range engines {
+		quick := !*crashFull && e.server != nil
+		for _, s := range scenarios {
+			plain := s.name == string(s.class)
+			if quick && !plain {
+				continue
+			}
+			if s.class != reeve.Local {
+				for i, faults := range atEffects(*crashFull || plain || s.class == reeve.Unsafe) {
+					honest := e.server != nil && (*crashFull || i == 1)
+					job := func() {
+						if _, err := r.trial(e, s, honest, faults...); err != nil {
+							r.t.Errorf("%s, %s, %v: %v", e.name, s.name, faults, err)
+						}
+					}
+					if honest {
+						slow = append(slow, job)
+					} else {
+						jobs = append(jobs, job)
+					}
+				}
+			}
+			if quick && s.class != reeve.Verifiable && s.class != reeve.Local {
+				continue
+			}
+			for _, when := range []string{"before", "after"} {
+				first := 1
+				if !plain {
+					first = r.firstCommit(e)
+				}
+				jobs = append(jobs, func() { r.atCommits(e, s, fault{commit: first, when: when}) })
+				if s.class == reeve.Local || !*crashFull && !plain {
+					continue
+				}
+				// Again while it recovers: from a request that arrived, and from one that did not.
+				jobs = append(jobs, func() {
+					r.atCommits(e, s, fault{plans: []plan{{Do: "kill", When: "counted"}}}, fault{commit: 1, when: when})
+				})
+				if *crashFull || s.class == reeve.Unsafe {
+					jobs = append(jobs, func() {
+						r.atCommits(e, s, fault{plans: []plan{{Do: "kill", When: "before"}}},
+							fault{commit: 1, when: when})
+					})
+				}
+			}
+		}
+		for _, when := range []string{"before", "after"} {
+			jobs = append(jobs, func() { r.atFirstStart(e, when) })
+		}
+	}
+	var group sync.WaitGroup
+	group.Go(func() { together(make(chan struct{}, 20), slow) })
+	together(points, jobs)
+	group.Wait()
+}
+
+// points bounds how many points of all sweeps together are tried at once: each keeps a server busy.
+var points = make(chan struct{}, 6)
+
+// together runs jobs, each when there is a slot for it.
+func together(slots chan struct{}, jobs []func()) {
+	var group sync.WaitGroup
+	for _, job := range jobs {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			job()
+		})
+	}
+	group.Wait()
+}
+
+// atCommits repeats the scenario with its last fault at each commit in turn, until one life sees it through: the
+// commits are counted by dying at them. In the short form, of the kills after a commit only every third is tried: a
+// kill before the next commit finds the same database.
+func (r *rig) atCommits(e *engine, s scenario, faults ...fault) {
+	last, step := &faults[len(faults)-1], 1
+	if last.when == "after" && !*crashFull {
+		step = 3
+	}
+	for failures := 0; last.commit <= most && failures < 3; last.commit += step {
+		fired, err := r.trial(e, s, false, faults...)
+		if err != nil {
+			r.t.Errorf("%s, %s, %v: %v", e.name, s.name, faults, err)
+			failures++
+		} else if !fired {
+			return
+		}
+	}
+	if last.commit > most {
+		r.t.Errorf("%s, %s: it never stops committing", e.name, s.name)
+	}
+}
+
+// atEffects is what can happen to a request, each a series of lives: that its server is killed, or everything.
+func atEffects(everything bool) (all [][]fault) {
+	one := func(do, when string) fault { return fault{plans: []plan{{Do: do, When: when}}} }
+	for _, when := range []string{"before", "counted", "answered"} {
+		all = append(all, []fault{one("kill", when)})
+	}
+	if !everything {
+		return all
+	}
+	for _, do := range []string{"drop", "fail", "hang"} {
+		all = append(all, []fault{one(do, "before")}, []fault{one(do, "counted")})
+	}
+	// Twice: what is sent again meets the same fate.
+	for _, first := range []string{"before", "counted"} {
+		all = append(all, []fault{{plans: []plan{{Do: "drop", When: first}, {Do: "kill", When: "before"}}}},
+			[]fault{{plans: []plan{{Do: "drop", When: first}, {Do: "kill", When: "counted"}}}})
+		for _, second := range []string{"before", "counted", "answered"} {
+			if *crashFull {
+				all = append(all, []fault{one("kill", first), one("kill", second)})
+			}
+		}
+	}
+	return all
+}
+
+// firstCommits keeps what firstCommit found, by engine.
+var firstCommits = struct {
+	sync.Mutex
+	of map[string]int
+}{of: map[string]int{}}
+
+// firstCommit is where a sweep of a prepared world begins. Every server makes the same commits before it answers, so
+// the short form kills there only in the plain scenarios of TestCrash and begins after them everywhere else.
+func (r *rig) firstCommit(e *engine) int {
+	if *crashFull {
+		return 1
+	}
+	firstCommits.Lock()
+	defer firstCommits.Unlock()
+	if n, ok := firstCommits.of[e.name]; ok {
+		return n
+	}
+	for n := 1; n <= most; n++ {
+		answered, err := r.answersBefore(e, n)
+		if err != nil {
+			r.t.Errorf("%s, start, kill before commit %d: %v", e.name, n, err)
+			return 1
+		}
+		if answered {
+			firstCommits.of[e.name] = n
+			return n
+		}
+	}
+	r.t.Errorf("%s: the server commits and does not answer", e.name)
+	return 1
+}
+
+// answersBefore tells whether a server that is killed before a commit has answered until then.
+func (r *rig) answersBefore(e *engine, commit int) (answered bool, err error) {
+	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
+	defer cancel()
+	w, err := e.fresh()
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, w.remove()) }()
+	p, err := r.serve(w, fault{commit: commit, when: "before"}.env()...)
+	if err != nil {
+		return false, err
+	}
+	defer p.kill()
+	if err = p.await(ctx); errors.Is(err, errGone) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// atFirstStart kills a server that has never run before at each commit, and looks whether the owner gets in afterwards.
+func (r *rig) atFirstStart(e *engine, when string) {
+	for n := 1; n <= most; n++ {
+		fired, err := r.firstStart(e, fault{commit: n, when: when})
+		if err != nil {
+			r.t.Errorf("%s, first start, kill %s commit %d: %v", e.name, when, n, err)
+		}
+		if !fired {
+			return
+		}
+	}
+}
+
+func (r *rig) firstStart(e *engine, f fault) (fired bool, err error) {
+	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
+	defer cancel()
+	w, err := e.empty()
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = w.remove() }()
+	first, err := r.serve(w, f.env()...)
+	if err != nil {
+		return false, err
+	}
+	defer first.kill()
+	if err = first.await(ctx); err == nil {
+		err = first.stop()
+	}
+	if err != nil && !errors.Is(err, errGone) {
+		return false, err
+	}
+	fired = first.killed
+	p, err := r.serve(w)
+	if err != nil {
+		return fired, err
+	}
+	defer p.kill()
+	if err := p.await(ctx); err != nil {
+		return fired, err
+	}
+	c, err := w.owner(p, unlimited)
+	if err == nil {
+		err = c.do(ctx, "GET", "/api/status", nil, nil)
+	}
+	if err != nil {
+		return fired, fmt.Errorf("the owner cannot get in: %w", err)
+	}
+	return fired, p.stop()
+}

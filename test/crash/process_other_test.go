@@ -1,0 +1,7 @@
+//go:build !linux
+
+package crash_test
+
+import "syscall"
+
+func orphanless() *syscall.SysProcAttr { return nil }

@@ -1,0 +1,390 @@
+package crash_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"reeve"
+	"reeve/api"
+)
+
+// A server is backed up while runs, a schedule, an approved call and a call in flight are under way. All of them have
+// their effects at the witness, then the server is killed and the backup is restored. Nothing happens a second time
+// until a person resumes it, and then nothing that was not listed.
+func TestG27_RestoreRepeatsNothingByItself(t *testing.T) {
+	for name, engine := range map[string]func(*testing.T) *engine{"sqlite": sqliteEngine, "postgres": postgresEngine} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*limit)
+			defer cancel()
+			s := r.backedUp(ctx, engine(t))
+			t.Run("resumed without what was under way", func(t *testing.T) { r.restored(ctx, t, s, "--skip-all") })
+			t.Run("resumed with everything", func(t *testing.T) { r.restored(ctx, t, s) })
+		})
+	}
+}
+
+// saved is a backup and what happened after it.
+type saved struct {
+	world
+	file                string
+	node                string
+	approved, hung      string // operations that were prepared, and dispatched, when the backup was made
+	schedule            string
+	effects, effectKeys int // at the witness, when the server was killed
+}
+
+// cli runs the real binary as a person does.
+func (r *rig) cli(ctx context.Context, w world, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, r.program, args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, r.environment(w)...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// counted asks the witness for everything: effects by key.
+func (r *rig) counted(ctx context.Context) (map[string]int, int, error) {
+	var list []struct {
+		Key     string
+		Effects int
+	}
+	err := r.witness.do(ctx, "GET", "/effects", nil, &list)
+	by, all := map[string]int{}, 0
+	for _, c := range list {
+		by[c.Key] += c.Effects
+		all += c.Effects
+	}
+	return by, all, err
+}
+
+const (
+	heldAgents = 16 // agents that are woken while the server is backed up
+	heldSteps  = 4  // unsafe calls of each
+)
+
+// backedUp makes a backup under load, lets everything come to its end, and kills the server.
+func (r *rig) backedUp(ctx context.Context, e *engine) saved {
+	r.t.Helper()
+	s := saved{file: filepath.Join(r.t.TempDir(), "backup")}
+	must := func(err error) {
+		r.t.Helper()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	w, err := r.furnish(ctx, e, func(c caller) error {
+		if err := r.equip(ctx, c); err != nil {
+			return err
+		}
+		for i := range heldAgents + 1 { // the last is woken only when the server goes on
+			var steps []thing
+			for n := range heldSteps {
+				steps = append(steps, thing{"tool": "far_unsafe",
+					"args": thing{"lane": fmt.Sprintf("run-%d-%d", i, n)}})
+			}
+			name := fmt.Sprintf("hand-%d", i)
+			if err := c.do(ctx, "POST", "/api/agents",
+				thing{"name": name, "config": thing{"rehearsal": thing{"steps": steps, "output": "done"}}},
+				nil); err != nil {
+				return err
+			}
+			if err := attach(ctx, c, name, "far_unsafe"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	must(err)
+	s.world = w
+	p, err := r.serve(w)
+	must(err)
+	must(p.await(ctx))
+	c, err := w.owner(p, unlimited)
+	must(err)
+
+	// A call that is approved while its agent is stopped: it is prepared, and has not begun.
+	var res reeve.Result
+	must(c.do(ctx, "POST", "/api/agents/asking/calls", thing{"tool": "far_unsafe", "args": thing{"lane": "approved"}},
+		&res))
+	s.approved = res.OperationID
+	must(c.do(ctx, "POST", "/api/stop", thing{"agent": "asking"}, nil))
+	must(approve(ctx, c, s.approved))
+	// A schedule that fires after the backup.
+	var timer reeve.Timer
+	at := time.Now().UTC().Add(4 * time.Second).Format("2006-01-02T15:04:05Z")
+	must(c.do(ctx, "POST", "/api/schedules", thing{"agent": "hand-0", "name": "later", "cadence_type": "once",
+		"cadence_value": at}, &timer))
+	s.schedule = timer.ID
+	// A call that is at the witness, which does not answer.
+	must(r.witness.do(ctx, "PUT", "/plans/hung", []plan{{Do: "hang", When: "counted"}}, nil))
+	hung := make(chan error, 1)
+	go func() {
+		hung <- c.do(ctx, "POST", "/api/agents/free/calls", thing{"tool": "far_unsafe", "args": thing{"lane": "hung"}},
+			nil, "Idempotency-Key", "hung")
+	}()
+	must(poll(ctx, "the hung call to arrive", func() (bool, error) {
+		var list []struct{ Key, Lane string }
+		err := r.witness.do(ctx, "GET", "/effects", nil, &list)
+		for _, v := range list {
+			if v.Lane == "hung" {
+				s.hung = v.Key
+			}
+		}
+		return s.hung != "", err
+	}))
+	// The witness is slow with the last agent, whose run is under way for as long as a backup may take.
+	for n := range heldSteps {
+		must(r.witness.do(ctx, "PUT", fmt.Sprintf("/plans/run-%d-%d", heldAgents-1, n),
+			[]plan{{When: "before", SlowMS: 1500}}, nil))
+	}
+	for i := range heldAgents {
+		must(c.do(ctx, "POST", fmt.Sprintf("/api/agents/hand-%d/wake", i), thing{"input": "go"}, nil))
+	}
+	out, err := r.cli(ctx, w, "backup", s.file)
+	if err != nil {
+		r.t.Fatalf("%v: %s", err, out)
+	}
+	_, early, err := r.counted(ctx)
+	must(err)
+	must(c.do(ctx, "POST", "/api/resume", thing{"agent": "asking"}, nil))
+	<-hung // whatever it was told
+	// the runs', the approved and the hung one, and the schedule's run
+	const all = heldAgents*heldSteps + 1 + 1 + heldSteps
+	must(poll(ctx, "every effect", func() (bool, error) {
+		_, s.effects, err = r.counted(ctx)
+		return s.effects == all, err
+	}))
+	var status api.Status
+	must(c.do(ctx, "GET", "/api/status", nil, &status))
+	s.node = status.Node
+	p.kill()
+	by, _, err := r.counted(ctx)
+	must(err)
+	s.effectKeys = len(by)
+	if s.effectKeys != all || early == all {
+		r.t.Fatalf("%d effects under %d keys, %d of them before the backup was whole: nothing could be repeated",
+			s.effects, s.effectKeys, early)
+	}
+	return s
+}
+
+// restored restores the backup into a data directory of its own, and starts a server there.
+func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...string) {
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, total, err := r.counted(ctx)
+	must(err)
+	w, err := s.engine.empty()
+	must(err)
+	must(copyFiles(w.dir, s.dir, "owner.token", "secret.key"))
+	if w.database == "" {
+		out, err := r.cli(ctx, w, "restore", s.file, "--yes")
+		if err != nil || !strings.Contains(out, "start held") {
+			t.Fatalf("%v: %s", err, out)
+		}
+	} else if out, err := exec.CommandContext(ctx, "pg_restore", "--no-owner", "--exit-on-error",
+		"--dbname="+w.database, s.file).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	must(w.forget(ctx)) // on PostgreSQL what a dead server held is taken up at once
+	p, err := r.serve(w)
+	must(err)
+	defer p.kill()
+	must(p.await(ctx))
+	c, err := w.owner(p, unlimited)
+	must(err)
+
+	var hold api.HoldReport
+	must(c.do(ctx, "GET", "/api/hold", nil, &hold))
+	listed := map[string]reeve.HeldWork{}
+	for _, v := range hold.Work {
+		listed[v.ID] = v
+	}
+	for id, kind := range map[string]reeve.HeldKind{s.approved: reeve.HeldOperation, s.hung: reeve.HeldOperation,
+		s.schedule: reeve.HeldSchedule} {
+		if v := listed[id]; !hold.Held || v.Kind != kind || !v.Overdue {
+			t.Errorf("%s %s is not listed as overdue: %+v", kind, id, v)
+		}
+	}
+	if hold.Counts[reeve.HeldRun]+hold.Counts[reeve.HeldWake] == 0 {
+		t.Error("no run or wake is listed, although some were under way")
+	}
+	var status api.Status
+	must(c.do(ctx, "GET", "/api/status", nil, &status))
+	if status.Hold == nil || status.Node == "" || status.Node == s.node {
+		t.Errorf("status: hold %+v, node %s; it was %s", status.Hold, status.Node, s.node)
+	}
+	var inbox api.Inbox
+	must(c.do(ctx, "GET", "/api/inbox", nil, &inbox))
+	if inbox.Hold == nil {
+		t.Error("the inbox does not say that the server is held")
+	}
+	if out, err := r.cli(ctx, w, "doctor"); err == nil || !strings.Contains(out, "FAIL  hold") {
+		t.Errorf("doctor: %v: %s", err, out)
+	}
+	for what, body := range map[string]thing{
+		"/api/agents/free/calls":  {"tool": "far_unsafe", "args": thing{"lane": "new"}},
+		"/api/agents/hand-0/wake": {"input": "go"},
+		"/api/agents":             {"name": "new"},
+	} {
+		if err := c.do(ctx, "POST", what, body, nil); !refusedWith(err, http.StatusLocked) ||
+			!strings.Contains(err.Error(), "reeve resume") {
+			t.Errorf("POST %s while held: %v", what, err)
+		}
+	}
+	// reads are answered
+	must(c.do(ctx, "POST", "/api/agents/free/calls", thing{"tool": "read_file", "args": thing{"path": "none"}}, nil))
+
+	// The loops look at least every two seconds: after three nothing can be said to have been about to happen.
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
+		if _, n, err := r.counted(ctx); err != nil || n != total {
+			t.Fatalf("the witness saw %d effects, and %d before the restore: %v", n, total, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	runs := map[string]bool{} // that may go on
+	for id, v := range listed {
+		if v.Kind == reeve.HeldRun || v.Kind == reeve.HeldWake || v.Kind == reeve.HeldSchedule {
+			runs[id] = true
+		}
+	}
+	if out, err := r.cli(ctx, w, append([]string{"resume"}, resume...)...); err != nil ||
+		!strings.Contains(out, "resumed the server") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	must(c.do(ctx, "GET", "/api/inbox", nil, &inbox))
+	for _, id := range []string{s.approved, s.hung} {
+		if !slices.ContainsFunc(inbox.Unknown, func(o reeve.Operation) bool { return o.ID == id }) {
+			t.Errorf("operation %s is not unknown in the inbox", id)
+		}
+	}
+	// work that is new is done
+	must(c.do(ctx, "POST", fmt.Sprintf("/api/agents/hand-%d/wake", heldAgents), thing{"input": "new"}, nil))
+	must(poll(ctx, "every run to end or wait", func() (bool, error) {
+		var list api.RunList
+		err := c.do(ctx, "GET", "/api/runs?limit=200", nil, &list)
+		done := 0
+		for _, v := range list.Runs {
+			if v.Input == "new" && v.State == reeve.RunCompleted {
+				done++
+			}
+		}
+		return done == 1 && !slices.ContainsFunc(list.Runs,
+			func(v reeve.Run) bool { return v.State == reeve.RunRunning }), err
+	}))
+	total += heldSteps
+	after, n, err := r.counted(ctx)
+	must(err)
+	if len(resume) > 0 && n != total {
+		t.Errorf("the witness saw %d effects, and %d before the restore, although everything was skipped", n, total)
+	}
+	if len(resume) == 0 && n == total {
+		t.Error("nothing of what was listed went on")
+	}
+	for key, n := range after {
+		if before[key] == 0 || n == before[key] {
+			continue
+		}
+		var op reeve.Operation
+		if err := c.do(ctx, "GET", "/api/operations/"+key, nil, &op); err != nil {
+			t.Errorf("effect %s came %d times: %v", key, n, err)
+			continue
+		}
+		var wakes api.WakeList
+		must(c.do(ctx, "GET", "/api/runs/"+op.RunID+"/wakes", nil, &wakes))
+		known := runs[op.RunID] || slices.ContainsFunc(wakes.Wakes, func(v reeve.Wake) bool {
+			return runs[v.RunKey] ||
+				runs[v.ReasonID]
+		})
+		if !known {
+			t.Errorf("effect %s of run %s came again, and was not listed", key, op.RunID)
+		}
+	}
+	must(errors.Join(p.stop(), w.remove()))
+}
+
+// A restore that is killed before any of its steps leaves the old database or the new one, whole, and never one with
+// the other's log.
+func TestG27_RestoreKilledAtEveryStep(t *testing.T) {
+	t.Parallel()
+	r, e := newRig(t), sqliteEngine(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*limit)
+	defer cancel()
+	file := filepath.Join(t.TempDir(), "backup.db")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := e.empty()
+	must(err)
+	p, err := r.serve(w)
+	must(err)
+	must(p.await(ctx))
+	c, err := w.owner(p, unlimited)
+	must(err)
+	must(c.do(ctx, "POST", "/api/agents", thing{"name": "before"}, nil))
+	if out, err := r.cli(ctx, w, "backup", file); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	must(c.do(ctx, "POST", "/api/agents", thing{"name": "after"}, nil))
+	p.kill() // what is new is in the log
+	e.template = w
+	for step, killed := 1, true; killed; step++ {
+		w, err := e.fresh()
+		must(err)
+		cmd := exec.CommandContext(ctx, r.program, "restore", file, "--yes")
+		cmd.Env = append(r.environment(w), "REEVE_FAULT="+fmt.Sprintf("commit:%d:before", step))
+		out, err := cmd.CombinedOutput()
+		var ended *exec.ExitError
+		if killed = errors.As(err, &ended) && !ended.Exited(); err != nil && !killed {
+			t.Fatalf("step %d: %v: %s", step, err, out)
+		}
+		must(w.sound(ctx))
+		p, err := r.serve(w)
+		must(err)
+		must(p.await(ctx))
+		c, err := w.owner(p, unlimited)
+		must(err)
+		var list api.AgentList
+		must(c.do(ctx, "GET", "/api/agents", nil, &list))
+		var status api.Status
+		must(c.do(ctx, "GET", "/api/status", nil, &status))
+		must(p.stop())
+		left, err := filepath.Glob(filepath.Join(w.dir, "reeve.db*"))
+		must(err)
+		names := strings.ReplaceAll(strings.Join(left, " "), w.dir+"/", "")
+		switch {
+		case len(list.Agents) == 2 && status.Hold == nil && !strings.Contains(names, "restor"): // the old one
+			if step > 1 {
+				t.Errorf("step %d: the old database is there, although the restore was decided: %s", step, names)
+			}
+		// the new one, and the old one beside it
+		case len(list.Agents) == 1 && status.Hold != nil && !strings.Contains(names, "restoring"):
+			if step == 1 || strings.Count(names, ".before-restore-") < 2 {
+				t.Errorf("step %d: %s", step, names)
+			}
+		default:
+			t.Errorf("step %d: %d agents, hold %+v: %s", step, len(list.Agents), status.Hold, names)
+		}
+		if !killed && step < 7 {
+			t.Errorf("the restore took only %d steps", step)
+		}
+		must(w.remove())
+	}
+}

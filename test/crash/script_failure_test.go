@@ -1,0 +1,149 @@
+package crash_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"reeve"
+	"reeve/api"
+)
+
+// mendScript is a maintainer that mends the script which breakScript is.
+const mendScript = `answers:
+  - {when: {said: "/Version 1.0 .*failed/"}, calls: [{name: scripts_fix, args: {source: "await Items.withItem('a', 'A', async (ctx) => { if (!ctx.item.isDone) await General.farKeyed({ lane: 'mended' }) })", comment: "the call that was not there is gone"}}]}
+  - {when: {tool: scripts_fix}, text: "It is mended."}
+`
+
+const (
+	breakScript = `await Items.withItem('a', 'A', async (ctx) => { if (!ctx.item.isDone) await General.farKeyed({ lane: 'mended' }); undefinedFunction() })`
+	waitScript  = `try { await Items.withItem('a', 'A', async () => { try { await General.nobody({ lane: 'x' }) } catch (e) {} }) } catch (e) {}`
+)
+
+// wrongRoutes lists what must not be when both automations have come to where their failures lead.
+var wrongRoutes = []struct{ what, query string }{
+	{"repairs beside the one", `SELECT count(*) - 1 FROM script_jobs WHERE kind = 'repair' AND state = 'done'`},
+	{"script jobs beside the repair", `SELECT count(*) - 1 FROM script_jobs`},
+	{"versions beside 1.0, 1.1 and the other's", `SELECT count(*) - 3 FROM scripts`},
+	{"maintainers beside the one", `SELECT count(*) - 1 FROM agents WHERE kind = 'maintainer'`},
+	{"runs that carry on after the fix beside the one",
+		`SELECT count(*) - 1 FROM wakes w JOIN agents a ON a.id = w.agent_id WHERE w.reason = 'retry' AND a.name = 'mender'`},
+	{"retries beside the one",
+		`SELECT count(*) - 1 FROM wakes w JOIN agents a ON a.id = w.agent_id WHERE w.reason = 'retry' AND a.name = 'waiter' AND w.state = 'taken'`},
+	{"failed runs beside two",
+		`SELECT count(*) - 2 FROM runs r JOIN agents a ON a.id = r.agent_id WHERE r.state = 'failed' AND a.name = 'waiter'`},
+	{"failed runs of the one that was mended, beside the first",
+		`SELECT count(*) - 1 FROM runs r JOIN agents a ON a.id = r.agent_id WHERE r.state = 'failed' AND a.name = 'mender'`},
+	{"notifications beside that of the one that is stopped", `SELECT count(*) - 1 FROM notifications`},
+	{"troubles beside its own", `SELECT count(*) - 1 FROM automation_failures WHERE stopped_at > 0 AND tries = 2`},
+	{"wakes that still wait", `SELECT count(*) FROM wakes WHERE state = 'queued'`},
+	{"runs that have no end", `SELECT count(*) FROM runs WHERE state IN ('running', 'parked')`},
+	{"items beside one that is done and one that failed",
+		`SELECT count(*) - 2 FROM items WHERE state IN ('done', 'failed')`},
+}
+
+// TestK18_KillAtEveryCommitOfAFailure kills the real server before and after every commit while one automation fails in
+// its script, is mended and carries on, and another is failed by the network until a person is asked. Whatever dies
+// where, there is one repair, one fix, one run that carries on, one retry for each failure and one notification, and
+// the effect happened once.
+func TestK18_KillAtEveryCommitOfAFailure(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	file := filepath.Join(t.TempDir(), "script.yaml")
+	if err := os.WriteFile(file, []byte(mendScript), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const nobody = "127.0.0.1:1" // a port that no server is given by chance while this goes on
+	r.env = []string{"REEVE_MODEL=rehearsal", "REEVE_MODEL_SCRIPT=" + file, "REEVE_RETRY_TRIES=1",
+		"REEVE_RUN_ATTEMPTS=50",
+		"REEVE_HTTP_ALLOW=" + strings.TrimPrefix(r.witness.url, "http://") + "," + nobody}
+	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
+		var err error
+		e.template, err = r.furnish(t.Context(), e, func(c caller) error {
+			ctx := t.Context()
+			lost := r.farTool("nobody", "read", "read_only")
+			lost["spec"] = thing{"method": "GET", "url": "http://" + nobody + "/{lane}"}
+			for _, tool := range []thing{r.farTool("far_keyed", "keyed", "side_effecting"), lost} {
+				if err := c.do(ctx, "POST", "/api/tools", tool, nil); err != nil {
+					return err
+				}
+			}
+			if err := c.do(ctx, "POST", "/api/automations", thing{"name": "mender", "source": breakScript,
+				"tools": []string{"far_keyed"}}, nil); err != nil {
+				return err
+			}
+			return c.do(ctx, "POST", "/api/automations", thing{"name": "waiter", "source": waitScript,
+				"tools": []string{"nobody"}}, nil)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.everyCommit(e, 30, r.driveFailures, r.checkFailures)
+	}
+}
+
+// driveFailures sees to it that each automation was woken once, and waits until one is mended and the other stopped.
+func (r *rig) driveFailures(ctx context.Context, w world, p *process) error {
+	c, err := w.owner(p, unlimited)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"mender", "waiter"} {
+		var woken api.WakeList
+		if err := c.do(ctx, "GET", "/api/agents/"+name+"/wakes", nil, &woken); err != nil {
+			return err
+		}
+		if len(woken.Wakes) == 0 {
+			if err := c.do(ctx, "POST", "/api/automations/"+name+"/runs", thing{}, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return poll(ctx, "the failures to be dealt with", func() (bool, error) {
+		var mender, waiter reeve.Automation
+		if err := c.do(ctx, "GET", "/api/automations/mender", nil, &mender); err != nil {
+			return false, err
+		}
+		if err := c.do(ctx, "GET", "/api/automations/waiter", nil, &waiter); err != nil {
+			return false, err
+		}
+		var runs api.RunList
+		if err := c.do(ctx, "GET", "/api/runs?state=running", nil, &runs); err != nil {
+			return false, err
+		}
+		return mender.Version == "1.1" && mender.Failure == nil && waiter.Status == reeve.StatusStopped &&
+			len(runs.Runs) == 0, nil
+	})
+}
+
+// checkFailures compares the rows with what must be, and the witness with the ledger.
+func (r *rig) checkFailures(ctx context.Context, w world) error {
+	db, err := w.open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	var wrong []error
+	for _, n := range wrongRoutes {
+		var rows int
+		if err := db.QueryRowContext(ctx, n.query).Scan(&rows); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", n.what, err))
+		} else if rows != 0 {
+			wrong = append(wrong, fmt.Errorf("%d %s", rows, n.what))
+		}
+	}
+	var far string
+	if err := db.QueryRowContext(ctx,
+		`SELECT operation_id FROM calls WHERE tool = 'far_keyed' AND operation_id IS NOT NULL`).Scan(&far); err != nil {
+		return errors.Join(append(wrong, err)...)
+	}
+	n, err := r.effects(ctx, far)
+	if err == nil && n != 1 {
+		err = fmt.Errorf("the witness saw %d effects", n)
+	}
+	return errors.Join(append(wrong, err)...)
+}

@@ -1,0 +1,165 @@
+package crash_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+
+	"reeve"
+	"reeve/api"
+)
+
+const (
+	slowCalls = 24
+	slowMS    = 1000 // how long the witness takes, of the tool's 2000
+)
+
+// TestG28_ASlowFarSideDoesNotDouble kills the real server while 24 verifiable calls are being worked on by a far side
+// that takes a second for each. The next server looks them up before they have taken effect, and must not send them
+// again. On PostgreSQL the next server is one that runs beside the first.
+func TestG28_ASlowFarSideDoesNotDouble(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
+		t.Run(e.name, func(t *testing.T) {
+			w, err := r.furnish(t.Context(), e, func(c caller) error { return r.equip(t.Context(), c) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			if err := r.killSlow(ctx, w); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// killSlow makes the calls, has the witness kill their server with the last of them, and counts the effects.
+func (r *rig) killSlow(ctx context.Context, w world) error {
+	first, err := r.serve(w)
+	if err != nil {
+		return err
+	}
+	defer first.kill()
+	if err := first.await(ctx); err != nil {
+		return err
+	}
+	var next *process
+	if w.database != "" { // it is there already, and takes over
+		beside, err := w.beside()
+		if err != nil {
+			return err
+		}
+		if next, err = r.serve(beside); err != nil {
+			return err
+		}
+		defer next.kill()
+		if err := next.await(ctx); err != nil {
+			return err
+		}
+	}
+	lane := func(i int) string { return fmt.Sprintf("slow-%s-%d", w.engine.name, i) }
+	call := func(p *process, i int) (res reeve.Result, err error) {
+		c, err := w.owner(p, unlimited)
+		if err != nil {
+			return res, err
+		}
+		err = c.do(ctx, "POST", "/api/agents/free/calls",
+			thing{"tool": "far_verifiable", "args": thing{"lane": lane(i)}}, &res,
+			"Idempotency-Key", lane(i))
+		return res, err
+	}
+	for i := range slowCalls {
+		how := plan{SlowMS: slowMS}
+		switch {
+		case i == slowCalls-1:
+			how.Do, how.When, how.PID = "kill", "before", first.cmd.Process.Pid
+		case i%6 == 0:
+			how.Do, how.When = "drop", "before"
+		}
+		if err := r.witness.do(ctx, "PUT", "/plans/"+lane(i), []plan{how}, nil); err != nil {
+			return err
+		}
+	}
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	for i := range slowCalls - 1 {
+		calls.Go(func() { _, _ = call(first, i) }) // which is cut off
+	}
+	c, err := w.owner(first, unlimited)
+	if err != nil {
+		return err
+	}
+	err = poll(ctx, "the calls to be sent", func() (bool, error) {
+		var list api.OperationList
+		err := c.do(ctx, "GET", "/api/operations?limit=100", nil, &list)
+		return len(list.Operations) == slowCalls-1, err
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := call(first, slowCalls-1); !errors.Is(err, errGone) {
+		return fmt.Errorf("the server was not killed: %v", err)
+	}
+	<-first.gone
+	if next == nil {
+		if next, err = r.serve(w); err != nil {
+			return err
+		}
+		defer next.kill()
+		if err := next.await(ctx); err != nil {
+			return err
+		}
+	} else {
+		if err := w.forgetOlder(ctx); err != nil {
+			return err
+		}
+		c, err := w.owner(next, unlimited)
+		if err != nil {
+			return err
+		}
+		if err := c.do(ctx, "POST", "/api/resume", thing{}, nil); err != nil { // has it look for work at once
+			return err
+		}
+	}
+	var wrong []error
+	for i := range slowCalls {
+		var res reeve.Result
+		err := poll(ctx, lane(i)+" to be committed", func() (bool, error) {
+			res, err = call(next, i)
+			return res.State == reeve.Committed, err
+		})
+		if err != nil {
+			return fmt.Errorf("%w\nserver's log: %s", err, &next.log)
+		}
+		if n, err := r.effects(ctx, res.OperationID); err != nil || n != 1 {
+			wrong = append(wrong, fmt.Errorf("%s: %d effects, %v", lane(i), n, err))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// beside is a data directory for another server on the same database.
+func (w world) beside() (world, error) {
+	dir, err := os.MkdirTemp(w.engine.base, "beside")
+	if err != nil {
+		return w, err
+	}
+	err = copyFiles(dir, w.dir, "owner.token", "secret.key")
+	w.dir = dir
+	return w, err
+}
+
+// forgetOlder lets all servers but the one that was started last be known as dead; see forget.
+func (w world) forgetOlder(ctx context.Context) error {
+	db, err := w.open()
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, `DELETE FROM processes WHERE started_at < (SELECT max(started_at) FROM processes)`)
+	return errors.Join(err, db.Close())
+}

@@ -1,0 +1,103 @@
+package crash_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"reeve"
+	"reeve/api"
+)
+
+const memoryModel = `answers:
+  - {when: {system: /maintain the memory/}, text: "Three words long."}
+  - {when: {said: /./}, text: "Heard."}
+`
+
+var wrongSummaries = []count{
+	{"summaries that are not made", `SELECT count(*) FROM summaries WHERE state <> 'done'`},
+	{"summaries beside the one",
+		`SELECT count(*) - 1 FROM messages WHERE kind = 'summary' AND content = 'Three words long.'`},
+	{"turns that did not complete, or came twice", `SELECT count(*) - 3 FROM runs WHERE state = 'completed'`},
+	{"answers beside the three", `SELECT count(*) - 3 FROM messages WHERE kind = 'thought'`},
+}
+
+// TestL13_KillAtEveryCommitOfASummary kills the real server before and after every commit of a turn that leads to a
+// summary, and of the summary itself. It is made once.
+func TestL13_KillAtEveryCommitOfASummary(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.follow(memoryModel)
+	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
+		var talk reeve.Conversation
+		var err error
+		e.template, err = r.furnish(t.Context(), e, func(c caller) error {
+			ctx := t.Context()
+			if err := c.do(ctx, "POST", "/api/agents",
+				thing{"name": "bot", "config": thing{"recent_turns": 1, "summaries": true}}, nil); err != nil {
+				return err
+			}
+			if err := c.do(ctx, "POST", "/api/conversations", thing{"agent": "bot"}, &talk); err != nil {
+				return err
+			}
+			for i := range 2 {
+				var turn reeve.Turn
+				if err := c.do(ctx, "POST", "/api/conversations/"+talk.ID+"/turns",
+					thing{"content": fmt.Sprint("before ", i)}, &turn); err != nil {
+					return err
+				}
+				if err := poll(ctx, "the turn to end", func() (bool, error) {
+					err := c.do(ctx, "GET", "/api/turns/"+turn.ID, nil, &turn)
+					return turn.State.Final(), err
+				}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.everyCommit(e, 6, func(ctx context.Context, w world, p *process) error {
+			return r.driveSummary(ctx, w, p,
+				talk.ID)
+		}, r.checkSummary)
+	}
+}
+
+// driveSummary says something, and waits until what was said before is in a few words.
+func (r *rig) driveSummary(ctx context.Context, w world, p *process, conversation string) error {
+	if err := r.driveTurn(ctx, w, p, conversation); err != nil {
+		return err
+	}
+	c, err := w.owner(p, unlimited)
+	if err != nil {
+		return err
+	}
+	return poll(ctx, "the summary", func() (bool, error) {
+		var page api.MessageList
+		err := c.do(ctx, "GET", "/api/conversations/"+conversation+"/messages", nil, &page)
+		return slices.ContainsFunc(page.Messages, func(m reeve.Message) bool { return m.Kind == reeve.Summary }), err
+	})
+}
+
+// checkSummary looks for rows that must not be.
+func (r *rig) checkSummary(ctx context.Context, w world) error {
+	db, err := w.open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	var wrong []error
+	for _, n := range slices.Concat(never, wrongSummaries) {
+		var rows int
+		if err := db.QueryRowContext(ctx, n.query).Scan(&rows); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", n.what, err))
+		} else if rows != 0 {
+			wrong = append(wrong, fmt.Errorf("%d %s", rows, n.what))
+		}
+	}
+	return errors.Join(wrong...)
+}

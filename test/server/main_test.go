@@ -1,0 +1,9 @@
+package server_test
+
+import (
+	"testing"
+
+	"reeve/test/kit"
+)
+
+func TestMain(m *testing.M) { kit.Main(m) }
