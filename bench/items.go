@@ -26,11 +26,11 @@ func measureItems(ctx context.Context, c config, t *table) {
 		ScriptRequest: reeve.ScriptRequest{Source: itemScript}}))
 	w := newFixture(ctx, c, onSQLite, "items")
 	defer w.close()
-	each, begun := pick(c, 10_000, 1000), 0
+	each, total := pick(c, 10_000, 1000), 0
 	c.rounds = min(c.rounds, 3)
 	got := must(alternate(ctx, c, func(ctx context.Context, _ time.Duration) (float64, error) {
-		begun += each
-		return s.work(ctx, begun-each, each)
+		total += each
+		return s.work(ctx, total-each, each)
 	}, w.bareTransactions(ctx, 1, 2), w.bareTransactions(ctx, 1, 0)))
 	t.compare("items with one call", "items/s", got[0], "bare transaction of four rows", got[1], atLeast(0.5))
 	t.compare("items with one call", "items/s", got[0], "bare transaction, same rows", got[2], informational)

@@ -118,10 +118,10 @@ func importFile(ctx context.Context, program, dir, file string, n int) {
 	}
 }
 
-type mail struct{ id, subject, sender, body string }
+type mailMessage struct{ id, subject, sender, body string }
 
 // writeMbox generates mails and writes them to an mbox file.
-func writeMbox(file string, words []string, part, n int) []mail {
+func writeMbox(file string, words []string, part, n int) []mailMessage {
 	r := rand.New(rand.NewPCG(uint64(part), 1))
 	text := func(n int) string {
 		var b strings.Builder
@@ -135,14 +135,14 @@ func writeMbox(file string, words []string, part, n int) []mail {
 	}
 	f := must(os.Create(file))
 	w := bufio.NewWriter(f)
-	mails := make([]mail, n)
+	mails := make([]mailMessage, n)
 	for i := range mails {
-		m := mail{fmt.Sprintf("<%d.%d@bench>", part, i), strings.ReplaceAll(text(3+r.IntN(6)), "\n", " "),
+		m := mailMessage{fmt.Sprintf("<%d.%d@bench>", part, i), strings.ReplaceAll(text(3+r.IntN(6)), "\n", " "),
 			fmt.Sprintf("Person %d <person%d@bench.example>", i%997, i%997), text(40 + r.IntN(160))}
 		mails[i] = m
 		fmt.Fprintf(w,
 			"From person@bench.example Tue Sep  1 10:00:00 2026\nMessage-ID: %s\nFrom: %s\nTo: "+
-				"everybody@bench.example\n"+
+				"all@bench.example\n"+
 				"Subject: %s\nDate: Tue, 1 Sep 2026 10:00:00 +0200\n\n%s\n\n", m.id, m.sender, m.subject, m.body)
 	}
 	check(errors.Join(w.Flush(), f.Close()))
@@ -150,12 +150,12 @@ func writeMbox(file string, words []string, part, n int) []mail {
 }
 
 // insertMails inserts mails into the bare database, 500 per transaction.
-func insertMails(ctx context.Context, db *sql.DB, mails []mail) {
+func insertMails(ctx context.Context, db *sql.DB, mails []mailMessage) {
 	for some := range slices.Chunk(mails, 500) {
 		tx := must(db.BeginTx(ctx, nil))
 		stmt := must(tx.PrepareContext(ctx, `
 			INSERT INTO emails (message_id, sent_at, subject, sender, recipients, attached, body)
-			VALUES (?, 1788249600000, ?, ?, '["everybody@bench.example"]', '', ?)`))
+			VALUES (?, 1788249600000, ?, ?, '["all@bench.example"]', '', ?)`))
 		for _, m := range some {
 			must(stmt.ExecContext(ctx, m.id, m.subject, m.sender, m.body))
 		}

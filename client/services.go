@@ -3,174 +3,174 @@ package client
 // The services of the API, each with the methods of one resource.
 
 type (
-	// AgentService gives access to agents, their tools, state and threads.
+	// AgentService provides access to agents, their tools, state and threads.
 	AgentService struct{ conn *conn }
-	// ApprovalService gives access to approvals and the inbox.
+	// ApprovalService provides access to approvals and the inbox.
 	ApprovalService struct{ conn *conn }
-	// AutomationService gives access to automations, their versions, runs, items and files.
+	// AutomationService provides access to automations, their versions, runs, items and files.
 	AutomationService struct{ conn *conn }
-	// BranchService gives access to the git branches of conversations.
+	// BranchService provides access to the git branches of conversations.
 	BranchService struct{ conn *conn }
-	// BudgetService gives access to budgets.
+	// BudgetService provides access to budgets.
 	BudgetService struct{ conn *conn }
-	// CallService gives access to tool calls, their explanations and stored outputs.
+	// CallService provides access to tool calls, their explanations and stored outputs.
 	CallService struct{ conn *conn }
-	// CategoryService gives access to the categories of the journal.
+	// CategoryService provides access to the categories of the journal.
 	CategoryService struct{ conn *conn }
-	// ChangeSetService gives access to change sets.
+	// ChangeSetService provides access to change sets.
 	ChangeSetService struct{ conn *conn }
-	// ChecklistService gives access to the checklists of the journal.
+	// ChecklistService provides access to the checklists of the journal.
 	ChecklistService struct{ conn *conn }
-	// ControlService gives access to the kill switch and the hold of a server.
+	// ControlService provides access to the kill switch and the hold of a server.
 	ControlService struct{ conn *conn }
-	// ConversationService gives access to conversations.
+	// ConversationService provides access to conversations.
 	ConversationService struct{ conn *conn }
-	// DayPlanService gives access to the day plans of the journal.
+	// DayPlanService provides access to the day plans of the journal.
 	DayPlanService struct{ conn *conn }
-	// ScriptJobService gives access to the jobs of the planner and the maintainer of scripts.
+	// ScriptJobService provides access to the jobs of the planner and the maintainer of scripts.
 	ScriptJobService struct{ conn *conn }
-	// LabelService gives access to the labels of the journal.
+	// LabelService provides access to the labels of the journal.
 	LabelService struct{ conn *conn }
-	// MailService gives access to imported mail.
+	// MailService provides access to imported mail.
 	MailService struct{ conn *conn }
-	// NoteService gives access to a user's notes.
+	// NoteService provides access to a user's notes.
 	NoteService struct{ conn *conn }
-	// NotificationService gives access to a user's notifications.
+	// NotificationService provides access to a user's notifications.
 	NotificationService struct{ conn *conn }
-	// OperationService gives access to operations.
+	// OperationService provides access to operations.
 	OperationService struct{ conn *conn }
-	// ProfileService gives access to capability profiles.
+	// ProfileService provides access to capability profiles.
 	ProfileService struct{ conn *conn }
-	// ProjectService gives access to projects.
+	// ProjectService provides access to projects.
 	ProjectService struct{ conn *conn }
-	// ProposalService gives access to proposals.
+	// ProposalService provides access to proposals.
 	ProposalService struct{ conn *conn }
-	// RatingService gives access to the ratings of the journal.
+	// RatingService provides access to the ratings of the journal.
 	RatingService struct{ conn *conn }
-	// RunService gives access to runs.
+	// RunService provides access to runs.
 	RunService struct{ conn *conn }
-	// ScheduleService gives access to schedules.
+	// ScheduleService provides access to schedules.
 	ScheduleService struct{ conn *conn }
-	// SecretService gives access to secrets.
+	// SecretService provides access to secrets.
 	SecretService struct{ conn *conn }
-	// ServerService gives access to the server: its status, health, contract and backups.
+	// ServerService provides access to the server: its status, health, contract and backups.
 	ServerService struct{ conn *conn }
-	// SubscriptionService gives access to the subscriptions of agents.
+	// SubscriptionService provides access to the subscriptions of agents.
 	SubscriptionService struct{ conn *conn }
-	// TaskService gives access to the tasks of the journal.
+	// TaskService provides access to the tasks of the journal.
 	TaskService struct{ conn *conn }
-	// TimeEntryService gives access to the time entries and timers of the journal.
+	// TimeEntryService provides access to the time entries and timers of the journal.
 	TimeEntryService struct{ conn *conn }
-	// TokenService gives access to bearer tokens.
+	// TokenService provides access to bearer tokens.
 	TokenService struct{ conn *conn }
-	// ToolService gives access to the tool catalogue.
+	// ToolService provides access to the tool catalogue.
 	ToolService struct{ conn *conn }
-	// TurnService gives access to the turns of conversations.
+	// TurnService provides access to the turns of conversations.
 	TurnService struct{ conn *conn }
-	// WakeService gives access to wakes.
+	// WakeService provides access to wakes.
 	WakeService struct{ conn *conn }
-	// WorkspaceService gives access to workspaces.
+	// WorkspaceService provides access to workspaces.
 	WorkspaceService struct{ conn *conn }
 )
 
-// Agents gives access to agents, their tools, state and threads.
+// Agents returns the service for agents, their tools, state and threads.
 func (c *Client) Agents() AgentService { return AgentService{c.conn} }
 
-// Approvals gives access to approvals and the inbox.
+// Approvals returns the service for approvals and the inbox.
 func (c *Client) Approvals() ApprovalService { return ApprovalService{c.conn} }
 
-// Automations gives access to automations, their versions, runs, items and files.
+// Automations returns the service for automations, their versions, runs, items and files.
 func (c *Client) Automations() AutomationService { return AutomationService{c.conn} }
 
-// Branches gives access to the git branches of conversations.
+// Branches returns the service for the git branches of conversations.
 func (c *Client) Branches() BranchService { return BranchService{c.conn} }
 
-// Budgets gives access to budgets.
+// Budgets returns the service for budgets.
 func (c *Client) Budgets() BudgetService { return BudgetService{c.conn} }
 
-// Calls gives access to tool calls, their explanations and stored outputs.
+// Calls returns the service for tool calls, their explanations and stored outputs.
 func (c *Client) Calls() CallService { return CallService{c.conn} }
 
-// Categories gives access to the categories of the journal.
+// Categories returns the service for the categories of the journal.
 func (c *Client) Categories() CategoryService { return CategoryService{c.conn} }
 
-// ChangeSets gives access to change sets.
+// ChangeSets returns the service for change sets.
 func (c *Client) ChangeSets() ChangeSetService { return ChangeSetService{c.conn} }
 
-// Checklists gives access to the checklists of the journal.
+// Checklists returns the service for the checklists of the journal.
 func (c *Client) Checklists() ChecklistService { return ChecklistService{c.conn} }
 
-// Control gives access to the kill switch and the hold of a server.
+// Control returns the service for the kill switch and the hold of a server.
 func (c *Client) Control() ControlService { return ControlService{c.conn} }
 
-// Conversations gives access to conversations.
+// Conversations returns the service for conversations.
 func (c *Client) Conversations() ConversationService { return ConversationService{c.conn} }
 
-// DayPlans gives access to the day plans of the journal.
+// DayPlans returns the service for the day plans of the journal.
 func (c *Client) DayPlans() DayPlanService { return DayPlanService{c.conn} }
 
-// ScriptJobs gives access to the jobs of the planner and the maintainer of scripts.
+// ScriptJobs returns the service for the jobs of the planner and the maintainer of scripts.
 func (c *Client) ScriptJobs() ScriptJobService { return ScriptJobService{c.conn} }
 
-// Labels gives access to the labels of the journal.
+// Labels returns the service for the labels of the journal.
 func (c *Client) Labels() LabelService { return LabelService{c.conn} }
 
-// Mail gives access to imported mail.
+// Mail returns the service for imported mail.
 func (c *Client) Mail() MailService { return MailService{c.conn} }
 
-// Notes gives access to a user's notes.
+// Notes returns the service for a user's notes.
 func (c *Client) Notes() NoteService { return NoteService{c.conn} }
 
-// Notifications gives access to a user's notifications.
+// Notifications returns the service for a user's notifications.
 func (c *Client) Notifications() NotificationService { return NotificationService{c.conn} }
 
-// Operations gives access to operations.
+// Operations returns the service for operations.
 func (c *Client) Operations() OperationService { return OperationService{c.conn} }
 
-// Profiles gives access to capability profiles.
+// Profiles returns the service for capability profiles.
 func (c *Client) Profiles() ProfileService { return ProfileService{c.conn} }
 
-// Projects gives access to projects.
+// Projects returns the service for projects.
 func (c *Client) Projects() ProjectService { return ProjectService{c.conn} }
 
-// Proposals gives access to proposals.
+// Proposals returns the service for proposals.
 func (c *Client) Proposals() ProposalService { return ProposalService{c.conn} }
 
-// Ratings gives access to the ratings of the journal.
+// Ratings returns the service for the ratings of the journal.
 func (c *Client) Ratings() RatingService { return RatingService{c.conn} }
 
-// Runs gives access to runs.
+// Runs returns the service for runs.
 func (c *Client) Runs() RunService { return RunService{c.conn} }
 
-// Schedules gives access to schedules.
+// Schedules returns the service for schedules.
 func (c *Client) Schedules() ScheduleService { return ScheduleService{c.conn} }
 
-// Secrets gives access to secrets.
+// Secrets returns the service for secrets.
 func (c *Client) Secrets() SecretService { return SecretService{c.conn} }
 
-// Server gives access to the server: its status, health, contract and backups.
+// Server returns the service for the status, health, contract and backups of the server.
 func (c *Client) Server() ServerService { return ServerService{c.conn} }
 
-// Subscriptions gives access to the subscriptions of agents.
+// Subscriptions returns the service for the subscriptions of agents.
 func (c *Client) Subscriptions() SubscriptionService { return SubscriptionService{c.conn} }
 
-// Tasks gives access to the tasks of the journal.
+// Tasks returns the service for the tasks of the journal.
 func (c *Client) Tasks() TaskService { return TaskService{c.conn} }
 
-// TimeEntries gives access to the time entries and timers of the journal.
+// TimeEntries returns the service for the time entries and timers of the journal.
 func (c *Client) TimeEntries() TimeEntryService { return TimeEntryService{c.conn} }
 
-// Tokens gives access to bearer tokens.
+// Tokens returns the service for bearer tokens.
 func (c *Client) Tokens() TokenService { return TokenService{c.conn} }
 
-// Tools gives access to the tool catalogue.
+// Tools returns the service for the tool catalogue.
 func (c *Client) Tools() ToolService { return ToolService{c.conn} }
 
-// Turns gives access to the turns of conversations.
+// Turns returns the service for the turns of conversations.
 func (c *Client) Turns() TurnService { return TurnService{c.conn} }
 
-// Wakes gives access to wakes.
+// Wakes returns the service for wakes.
 func (c *Client) Wakes() WakeService { return WakeService{c.conn} }
 
-// Workspaces gives access to workspaces.
+// Workspaces returns the service for workspaces.
 func (c *Client) Workspaces() WorkspaceService { return WorkspaceService{c.conn} }

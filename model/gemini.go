@@ -170,7 +170,7 @@ func (m *geminiModel) buildRequest(r Request, ms []Message, n toolNames) (any, e
 	return body, nil
 }
 
-// addMissingSignature gives the first call of a message a signature if it has none. Gemini 3 requires one.
+// addMissingSignature adds a signature to the first call of a message if it has none. Gemini 3 requires one.
 func addMissingSignature(c *geminiContent) {
 	for _, p := range c.Parts {
 		if p.Call != nil {

@@ -151,7 +151,7 @@ func (u pendingCalls) pop(id string) (a *pendingCall, known bool) {
 	return a, known
 }
 
-// pairResults moves each result directly behind its call, gives every call a unique id that providers accept, and adds
+// pairResults moves each result directly behind its call, assigns every call a unique id that providers accept, and adds
 // an error result to each call without one.
 func pairResults(ms []Message) []Message {
 	seen := map[string]bool{}
