@@ -13,6 +13,7 @@ import (
 	"reeve"
 	"reeve/internal/agent"
 	"reeve/internal/backoff"
+	"reeve/internal/embed"
 	"reeve/internal/redact"
 	"reeve/internal/store"
 	"reeve/internal/wake"
@@ -232,3 +233,6 @@ func (c Config) modelConfig() model.Config {
 	}
 	return m
 }
+
+// encoder returns the embedding model for notes.
+func (c Config) encoder() embed.Encoder { return nil }

@@ -158,7 +158,7 @@ func tool(workspace, id string) reeve.Tool {
 // Exercise runs the conformance suite. Each test opens a store of its own.
 func Exercise(t *testing.T, open func(t *testing.T) *store.DB) {
 	for _, group := range []map[string]func(*testing.T, *store.DB){catalogue, ledger, calls, work, keeping,
-		transactions, journal, wakes, timers, states, proposals, automations, branches, mail} {
+		transactions, journal, wakes, timers, states, proposals, automations, branches, mail, notes} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
