@@ -96,6 +96,13 @@ type NoteHit struct {
 	Matched []string `json:"matched" doc:"What matched: words, meaning or both"`
 }
 
+// NoteErasure says what was removed when a note was forgotten, and what was not.
+type NoteErasure struct {
+	ID         string           `json:"id"`
+	Erased     map[string]int64 `json:"erased" doc:"Number of changed rows by table, such as calls, messages and outputs"`
+	NotReached []string         `json:"not_reached" doc:"Where the text may remain"`
+}
+
 // CheckNote checks the content of a note. It returns the content without spaces around it.
 func CheckNote(content string) (string, error) {
 	content = strings.TrimSpace(content)

@@ -77,3 +77,9 @@ func (s NoteService) Restore(ctx context.Context, id string) (n reeve.Note, err 
 	err = s.conn.do(ctx, &request{method: http.MethodPost, path: path("notes", id, "restore")}, &n)
 	return n, err
 }
+
+// Forget erases a note and every quote of it. It cannot be undone.
+func (s NoteService) Forget(ctx context.Context, id string) (e reeve.NoteErasure, err error) {
+	err = s.conn.do(ctx, &request{method: http.MethodPost, path: path("notes", id, "forget")}, &e)
+	return e, err
+}

@@ -206,7 +206,9 @@ func (h *Host) assemble() (err error) {
 	if p.branches, err = branch.Open(h.db, filepath.Join(cfg.Dir, branchFolder)); err != nil {
 		return err
 	}
-	p.notes = memory.NewNotes(memory.NotesConfig{DB: h.db, Log: h.log, Encoder: cfg.encoder()})
+	if p.notes, err = h.newNotes(guard.Client()); err != nil {
+		return err
+	}
 	packs, err := h.listBuiltinTools(guard)
 	for _, t := range packs {
 		if err := p.gate.Catalogue.AddTool(t); err != nil {
@@ -493,7 +495,7 @@ func listKnownSecrets(cfg Config) []string {
 			out = append(out, v)
 		}
 	}
-	own := []string{cfg.SecretKey, cfg.MetricsToken, cfg.Webhook} // a webhook URL often contains a secret
+	own := []string{cfg.SecretKey, cfg.MetricsToken, cfg.Memory.Key, cfg.Webhook} // a webhook URL often contains a secret
 	for _, e := range append(slices.Collect(maps.Values(cfg.Models.Servers)), cfg.Models.Anthropic, cfg.Models.OpenAI,
 		cfg.Models.Gemini, cfg.Models.Ollama) {
 		if len(e.Key) >= 16 { // local servers often use a dummy key, which may be an ordinary word

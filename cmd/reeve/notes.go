@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +20,7 @@ func notesCommand(a *app) *cobra.Command {
 		"Notes belong to you, whichever agent wrote them. Agents save and search them with the memory tools. An agent\n"+
 			"with \"notes\": true in its config also writes notes after its turns, and gets the notes that fit a message.",
 		listNotesCommand(a), searchNotesCommand(a), addNoteCommand(a), updateNoteCommand(a), whyNoteCommand(a),
-		deleteNoteCommand(a), restoreNoteCommand(a))
+		deleteNoteCommand(a), restoreNoteCommand(a), forgetNoteCommand(a))
 	c.Example = "  reeve notes\n  reeve notes add 'I prefer tea' --tag food\n  reeve notes search 'what do I drink?'\n" +
 		"  reeve notes why note_..."
 	return c
@@ -157,6 +159,29 @@ func restoreNoteCommand(a *app) *cobra.Command {
 			}
 			return a.print(n, func(w io.Writer) { printNote(w, n) })
 		})
+}
+
+func forgetNoteCommand(a *app) *cobra.Command {
+	c := a.serverCommand("forget NOTE", "Erase a note and every quote of it", "notes forget note_...", cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			e, err := c.Notes().Forget(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.print(e, func(w io.Writer) {
+				fmt.Fprintf(w, "Forgot note %s.\n", e.ID)
+				for _, table := range slices.Sorted(maps.Keys(e.Erased)) {
+					fmt.Fprintf(w, "  erased in %s: %d\n", table, e.Erased[table])
+				}
+				fmt.Fprintln(w, "The text may remain in:")
+				for _, place := range e.NotReached {
+					fmt.Fprintf(w, "  - %s\n", place)
+				}
+			})
+		})
+	c.Long = "Erases a note with its history, and its text in calls, messages, summaries, runs, approvals and outputs.\n" +
+		"It leaves a record without text. It cannot be undone; reeve notes delete can."
+	return c
 }
 
 func printNote(w io.Writer, n reeve.Note) {

@@ -10,9 +10,10 @@ import (
 	"reeve/internal/store"
 )
 
-// NoteSearcher searches notes by words and by meaning.
+// NoteSearcher searches and erases notes.
 type NoteSearcher interface {
 	Recall(ctx context.Context, q reeve.NoteQuery) (reeve.NoteResult, error)
+	Forget(ctx context.Context, workspace, user, id, operation string) (reeve.NoteErasure, error)
 	Wakeup() // notes have changed
 }
 
@@ -164,6 +165,12 @@ func (h *noteHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPa
 		return n, tx.Notes().DeleteNote(ctx, n.ID)
 	})
 	return nil, err
+}
+
+// forget erases a note and its quotes. A repeated request completes an interrupted one.
+func (h *noteHandlers) forget(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.NoteErasure], error) {
+	got, err := h.searcher.Forget(ctx, who.Workspace, chat.VisibleTo(who), in.ID, "")
+	return &body[reeve.NoteErasure]{Body: got}, err
 }
 
 // write commits a change of a note, wakes the agents that subscribe to it, and has its vector computed.

@@ -165,6 +165,8 @@ func registerRoutes(router huma.API, s *services) {
 		viewer, 0}, notes.history)
 	handle(router, route{post, "/api/notes/{id}/restore", "restoreNote", "Restore a deleted or replaced note", "notes",
 		member, 0}, notes.restore)
+	handle(router, route{post, "/api/notes/{id}/forget", "forgetNote", "Erase a note and every quote of it", "notes",
+		member, 0}, notes.forget)
 
 	notifications := &notificationHandlers{db: s.DB}
 	handle(router, route{get, "/api/notifications", "listNotifications", "List your notifications", "schedules", viewer,
