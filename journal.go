@@ -30,6 +30,9 @@ const (
 	KeyRating    = "RATING"
 )
 
+// KeyNote is the semantic key that a change of a note emits.
+const KeyNote = "NOTE"
+
 // KeyAgentState is the semantic key that a change of an agent's slots emits.
 const KeyAgentState = "AGENT_STATE"
 

@@ -3,33 +3,83 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"strconv"
 
 	"reeve"
 	"reeve/api"
 )
 
-// NoteFilter selects notes.
+// NoteFilter selects notes. Empty fields do not restrict the list.
 type NoteFilter struct {
-	Agent string // of one agent. Default: of all
+	Agent   string // name or id of the agent that wrote the note
+	Tag     string
+	User    string // owners only
+	Pinned  bool   // only pinned notes
+	History bool   // also deleted and replaced notes
 	Page
 }
 
-// List lists the notes of the calling user, newest first. Owners get those of all users.
+// List returns a page of your notes, newest first. An owner gets the notes of all users.
 func (s NoteService) List(ctx context.Context, f NoteFilter) (api.NoteList, error) {
 	q := f.query()
-	if f.Agent != "" {
-		q.Set("agent", f.Agent)
+	for name, v := range map[string]string{"agent": f.Agent, "tag": f.Tag, "user": f.User} {
+		if v != "" {
+			q.Set(name, v)
+		}
+	}
+	for name, v := range map[string]bool{"pinned": f.Pinned, "history": f.History} {
+		if v {
+			q.Set(name, "true")
+		}
 	}
 	return get[api.NoteList](ctx, s.conn, path("notes"), q)
 }
 
-// Create adds a note about the calling user.
+// Search searches your notes by words and by meaning. The notes must have all tags. A limit of 0 means the default.
+func (s NoteService) Search(ctx context.Context, text string, tags []string, limit int) (api.NoteSearch, error) {
+	q := url.Values{"q": {text}, "tag": tags}
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	return get[api.NoteSearch](ctx, s.conn, path("notes", "search"), q)
+}
+
+// Get returns a note, deleted and replaced ones too.
+func (s NoteService) Get(ctx context.Context, id string) (reeve.Note, error) {
+	return get[reeve.Note](ctx, s.conn, path("notes", id), nil)
+}
+
+// History returns where a note comes from: its earlier versions and the notes that it replaces.
+func (s NoteService) History(ctx context.Context, id string) (api.NoteHistory, error) {
+	return get[api.NoteHistory](ctx, s.conn, path("notes", id, "history"), nil)
+}
+
+// Create saves a note about you.
 func (s NoteService) Create(ctx context.Context, r api.NoteRequest) (n reeve.Note, err error) {
 	err = s.conn.do(ctx, &request{method: http.MethodPost, path: path("notes"), body: r}, &n)
 	return n, err
 }
 
-// Delete deletes a note.
+// Update changes a note.
+func (s NoteService) Update(ctx context.Context, id string, c reeve.NoteChange) (n reeve.Note, err error) {
+	err = s.conn.do(ctx, &request{method: http.MethodPatch, path: path("notes", id), body: c}, &n)
+	return n, err
+}
+
+// Delete deletes a note. Restore brings it back.
 func (s NoteService) Delete(ctx context.Context, id string) error {
 	return s.conn.do(ctx, &request{method: http.MethodDelete, path: path("notes", id)}, nil)
+}
+
+// Restore makes a deleted or replaced note current again.
+func (s NoteService) Restore(ctx context.Context, id string) (n reeve.Note, err error) {
+	err = s.conn.do(ctx, &request{method: http.MethodPost, path: path("notes", id, "restore")}, &n)
+	return n, err
+}
+
+// Forget erases a note and every quote of it. It cannot be undone.
+func (s NoteService) Forget(ctx context.Context, id string) (e reeve.NoteErasure, err error) {
+	err = s.conn.do(ctx, &request{method: http.MethodPost, path: path("notes", id, "forget")}, &e)
+	return e, err
 }

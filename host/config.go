@@ -74,6 +74,7 @@ type Config struct {
 	Burst            int          `yaml:"burst" json:"burst,omitempty" minimum:"0" doc:"Burst of requests for each token. Default: 400"`
 	LogLevel         string       `yaml:"log_level" json:"log_level,omitempty" enum:"debug,info,warn,error" doc:"Minimum level of log messages. Default: info"`
 	Models           model.Config `yaml:"model" json:"model,omitzero" doc:"Available models; see docs/models.md"`
+	Memory           MemoryConfig `yaml:"memory" json:"memory,omitzero" doc:"How notes are searched; see docs/memory.md"`
 	SecretKey        string       `yaml:"secret_key" json:"secret_key,omitempty" doc:"Key that encrypts stored secrets, as 64 hex digits; servers with a common database need the same key. Default: generated in the data directory"`
 
 	Held bool `yaml:"held" json:"held,omitempty" doc:"Start held, as after a restore: nothing runs until reeve resume. Default: held only after a restore"`
@@ -107,7 +108,8 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 		"REEVE_METRICS_TOKEN": &c.MetricsToken,
 		"REEVE_WEBHOOK":       &c.Webhook, "REEVE_SHELL": &c.Shell, "REEVE_WEATHER_URL": &c.WeatherURL,
 		"REEVE_PLACES_URL": &c.PlacesURL, "REEVE_MODEL": &c.Models.Default, "REEVE_MODEL_SCRIPT": &c.Models.Script,
-		"REEVE_PYTHON_CACHE": &c.Python.Cache}
+		"REEVE_PYTHON_CACHE": &c.Python.Cache, "REEVE_MEMORY_ENCODER": &c.Memory.Encoder,
+		"REEVE_MEMORY_URL": &c.Memory.URL, "REEVE_MEMORY_KEY": &c.Memory.Key, "REEVE_MEMORY_MODEL": &c.Memory.Model}
 	lists := map[string]*[]string{"REEVE_HOSTS": &c.Hosts, "REEVE_ORIGINS": &c.Origins,
 		"REEVE_HTTP_ALLOW": &c.HTTPAllow, "REEVE_SHELL_ENV": &c.ShellEnv}
 	durations := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETENTION": &c.Retention,

@@ -40,6 +40,7 @@ import (
 	"reeve/toolbox/journal"
 	"reeve/toolbox/mail"
 	"reeve/toolbox/media"
+	"reeve/toolbox/notes"
 	"reeve/toolbox/output"
 	"reeve/toolbox/python"
 	"reeve/toolbox/schedules"
@@ -88,6 +89,7 @@ type services struct {
 	scriptTools *automation.Pack
 	supervisor  *automation.Supervisor
 	branches    *branch.Service
+	notes       *memory.Notes
 }
 
 // runServices are the services that serve runs. They need a model.
@@ -204,6 +206,9 @@ func (h *Host) assemble() (err error) {
 	if p.branches, err = branch.Open(h.db, filepath.Join(cfg.Dir, branchFolder)); err != nil {
 		return err
 	}
+	if p.notes, err = h.newNotes(guard.Client()); err != nil {
+		return err
+	}
 	packs, err := h.listBuiltinTools(guard)
 	for _, t := range packs {
 		if err := p.gate.Catalogue.AddTool(t); err != nil {
@@ -232,6 +237,7 @@ func (h *Host) listBuiltinTools(guard web.Guard) ([]reeve.Tool, error) {
 		(&python.Pack{Pool: h.sandboxes.python, Limits: cfg.Python.limits(), Off: off}).Tools(),
 		(&schedules.Pack{DB: h.db, Planner: p.planner}).Tools(),
 		(&scratchpad.Pack{DB: h.db}).Tools(),
+		(&notes.Pack{DB: h.db, Recaller: p.notes}).Tools(),
 		(&journal.Pack{DB: h.db}).Tools(),
 		(&mail.Pack{DB: h.db}).Tools(),
 		(&agents.Pack{Asker: p.delegation}).Tools(),
@@ -293,7 +299,7 @@ func (h *Host) newRuns() (_ *runServices, err error) {
 	}
 	r.memory = memory.New(memory.Config{DB: h.db, Gate: p.gate, Model: llm, Log: h.log, Process: p.gate.Process()})
 	modelRunner := &agent.ModelRunner{DB: h.db, Gate: p.gate, Model: llm, Events: p.broadcaster, Assemble: cfg.Assemble,
-		Extract: cfg.Extract, Steps: p.scripts, Remember: r.memory.Wakeup, Tracer: h.telemetry.tracer(),
+		Extract: cfg.Extract, Steps: p.scripts, Notes: p.notes, Remember: r.memory.Wakeup, Tracer: h.telemetry.tracer(),
 		Resolve:  resolve,
 		OnAnswer: func(a agent.ModelCall) { metrics.recordModelCall(a, canonicalName) }, Log: h.log}
 	brain := &agent.Brain{DB: h.db, Script: p.scripts, ModelRunner: modelRunner,
@@ -335,7 +341,7 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 	}
 	cfg, p := h.cfg, h.services
 	return httpapi.New(httpapi.Config{DB: h.db, Gate: p.gate, Scheduler: h.runs.scheduler, Queue: p.queue,
-		Planner: p.planner, Chat: p.chat, Automations: p.automations, ScriptJobs: p.scriptJobs,
+		Planner: p.planner, Chat: p.chat, Notes: p.notes, Automations: p.automations, ScriptJobs: p.scriptJobs,
 		Delegations: p.delegation, Branches: p.branches,
 		Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: cfg.Hosts, Origins: cfg.Origins,
 		Rate: cfg.Rate, Burst: cfg.Burst, Heartbeat: cfg.Heartbeat, Doctor: h.checkHealth, Ready: h.checkReady,
@@ -411,6 +417,7 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	group.Go(func() error { return h.runs.deadlines.Run(inner) })
 	group.Go(func() error { return h.services.broadcaster.Run(inner) })
 	group.Go(func() error { return h.runs.memory.Run(inner) })
+	group.Go(func() error { return h.services.notes.Run(inner) })
 	group.Go(func() error { return h.runCleanup(inner) })
 	group.Go(func() error {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -488,7 +495,7 @@ func listKnownSecrets(cfg Config) []string {
 			out = append(out, v)
 		}
 	}
-	own := []string{cfg.SecretKey, cfg.MetricsToken, cfg.Webhook} // a webhook URL often contains a secret
+	own := []string{cfg.SecretKey, cfg.MetricsToken, cfg.Memory.Key, cfg.Webhook} // a webhook URL often contains a secret
 	for _, e := range append(slices.Collect(maps.Values(cfg.Models.Servers)), cfg.Models.Anthropic, cfg.Models.OpenAI,
 		cfg.Models.Gemini, cfg.Models.Ollama) {
 		if len(e.Key) >= 16 { // local servers often use a dummy key, which may be an ordinary word

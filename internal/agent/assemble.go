@@ -130,6 +130,7 @@ func (v *turn) assemblyInput(ctx context.Context) (AssemblyInput, error) {
 		in.ToolDefinitions = append(in.ToolDefinitions, ToolDefinition{ID: t.Name, Name: t.Name,
 			Description: t.Description, InputSchema: t.Parameters})
 	}
+	vector := v.encodeInput(ctx)
 	err := v.DB.View(ctx, func(s *store.Snap) (err error) {
 		if in.UserMessage, err = v.userMessage(ctx, s, v.log.inputs); err != nil {
 			return err
@@ -142,7 +143,7 @@ func (v *turn) assemblyInput(ctx context.Context) (AssemblyInput, error) {
 			}
 			in.UserMessage = addSpeaker(in.UserMessage, name+" asks you")
 		}
-		if in.Notes, err = v.recallNotes(ctx, s); err != nil {
+		if in.Notes, err = v.recallNotes(ctx, s, vector); err != nil {
 			return err
 		}
 		if v.log.info.Given != nil && given.History != "" {
@@ -268,7 +269,7 @@ func (DefaultAssembler) Assemble(_ context.Context, in AssemblyInput) (model.Req
 		var b strings.Builder
 		b.WriteString("[Your earlier notes, which may be relevant]")
 		for _, n := range in.Notes {
-			fmt.Fprintf(&b, "\n- %s", n.Content)
+			fmt.Fprintf(&b, "\n- %s", renderNote(n))
 		}
 		r.Messages = appendMessage(r.Messages, model.NewTextMessage(model.User, b.String()))
 	}

@@ -64,6 +64,9 @@ func (v *turn) extractNotes(ctx context.Context) bool {
 	if err == nil && !own {
 		err = v.DB.Update(ctx, func(tx *store.Tx) error { return v.storeNotes(ctx, tx, notes) })
 	}
+	if err == nil && v.set.Notes {
+		v.Notes.Wakeup()
+	}
 	if err != nil {
 		v.Log.Warn("note extraction failed", "run", v.run.ID, "error", err)
 	}

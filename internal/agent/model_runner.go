@@ -39,6 +39,7 @@ type ModelRunner struct {
 	// extracts notes from a finished turn. Default: the model, if the agent's config enables notes
 	Extract   Extractor
 	Steps     AutomationRunner // runs the automations that an agent's config names as steps
+	Notes     Recaller         // finds notes
 	Remember  func()           // called when turns should be summarized. Default: the summarizer polls
 	Tracer    trace.Tracer     // gets a span for each run and each request to a model. Default: none
 	Resolve   Resolver         // finds the provider of a model. Default: unknown

@@ -151,14 +151,22 @@ func registerRoutes(router huma.API, s *services) {
 	handle(router, route{get, "/api/schedules/{id}/runs", "listScheduleRuns", "List a schedule's runs", "schedules",
 		viewer, 0}, schedules.listRuns)
 
-	notes := &noteHandlers{db: s.DB}
-	handle(router, route{get, "/api/notes", "listNotes", "List the notes that agents keep about you", "conversations",
-		viewer,
-		0}, notes.list)
-	handle(router, route{post, "/api/notes", "createNote", "Create a note about you for an agent", "conversations",
-		member, created}, notes.create)
-	handle(router, route{del, "/api/notes/{id}", "deleteNote", "Delete a note", "conversations", member,
+	notes := &noteHandlers{db: s.DB, searcher: s.Notes, announcer: s.announcer}
+	handle(router, route{get, "/api/notes", "listNotes", "List your notes", "notes", viewer, 0}, notes.list)
+	handle(router, route{get, "/api/notes/search", "searchNotes", "Search your notes by words and meaning", "notes",
+		viewer, 0}, notes.search)
+	handle(router, route{post, "/api/notes", "createNote", "Save a note", "notes", member, created}, notes.create)
+	handle(router, route{get, "/api/notes/{id}", "getNote", "Get a note", "notes", viewer, 0}, notes.get)
+	handle(router, route{patch, "/api/notes/{id}", "updateNote", "Change, tag or pin a note", "notes", member, 0},
+		notes.update)
+	handle(router, route{del, "/api/notes/{id}", "deleteNote", "Delete a note; it can be restored", "notes", member,
 		noContent}, notes.remove)
+	handle(router, route{get, "/api/notes/{id}/history", "getNoteHistory", "Get where a note comes from", "notes",
+		viewer, 0}, notes.history)
+	handle(router, route{post, "/api/notes/{id}/restore", "restoreNote", "Restore a deleted or replaced note", "notes",
+		member, 0}, notes.restore)
+	handle(router, route{post, "/api/notes/{id}/forget", "forgetNote", "Erase a note and every quote of it", "notes",
+		member, 0}, notes.forget)
 
 	notifications := &notificationHandlers{db: s.DB}
 	handle(router, route{get, "/api/notifications", "listNotifications", "List your notifications", "schedules", viewer,

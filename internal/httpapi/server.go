@@ -28,6 +28,7 @@ type Config struct {
 	Queue       *wake.Queue
 	Planner     *wake.Planner
 	Chat        *chat.Service
+	Notes       NoteSearcher
 	Automations Automations
 	ScriptJobs  ScriptJobs
 	Delegations Delegations

@@ -129,6 +129,12 @@ var tableChecks = []tableCheck{
 	decodeCheck("emails", `SELECT `+mailColumns+` FROM emails`, scanMail),
 	decodeCheck("mail_imports", `SELECT `+importColumns+` FROM mail_imports`, scanImport),
 	decodeCheck("notes", `SELECT `+noteColumns+` FROM notes o`, scanNote),
+	typeCheck("note_tags", 3, `owner, tag, note_id`, ``),
+	typeCheck("note_versions", 1, `note_id, content, tags, origin, agent_id, operation_id`, `version, created_at`),
+	typeCheck("note_tombstones", 1, `id, workspace_id, user_id, operation_id`, `forgotten_at`),
+	typeCheck("note_vectors", 1, `note_id, owner, model`, `slot`),
+	typeCheck("note_vector_sets", 2, `owner, model, workspace_id`, `vectors`),
+	typeCheck("note_vector_blocks", 2, `owner, model`, `block`),
 }
 
 // CorruptRows decodes every row of every table and returns the corrupt ones. It reads the whole database, with one

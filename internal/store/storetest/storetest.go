@@ -212,7 +212,7 @@ func wantOneSuccess(t testing.TB, errs []error, others reeve.Code) {
 func Conformance(t *testing.T, open func(t *testing.T) *store.DB) {
 	for _, group := range []map[string]func(*testing.T, *store.DB){catalogue, ledger, calls, claims, approvals,
 		budgets, credentials, payloads, transactions, journal, wakes, runs, timers, states, proposals, automations,
-		branches, mail} {
+		branches, mail, notes} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

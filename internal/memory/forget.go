@@ -1,0 +1,70 @@
+package memory
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// quotesPerStep bounds the rows of a table that one transaction changes.
+const quotesPerStep = 200
+
+// Forget erases a note with its history, and its text wherever the ledger quotes it: in calls, messages, summaries,
+// runs, approvals and outputs. It leaves a tombstone without text. If it is interrupted, the note is still there, and
+// Forget can be called again.
+func (r *Notes) Forget(ctx context.Context, workspace, user, id, operation string) (reeve.NoteErasure, error) {
+	out := reeve.NoteErasure{ID: id, Erased: map[string]int64{}, NotReached: []string{}}
+	var note reeve.Note
+	var texts []string
+	err := r.cfg.DB.View(ctx, func(s *store.Snap) (err error) {
+		if note, err = s.Notes().GetNote(ctx, workspace, user, id); err != nil {
+			return err
+		}
+		versions, err := s.Notes().ListNoteVersions(ctx, id)
+		texts = []string{note.Content}
+		for _, v := range versions {
+			texts = append(texts, v.Content)
+		}
+		return err
+	})
+	if err != nil {
+		return out, err
+	}
+	for more := true; more; {
+		err := r.cfg.DB.Update(ctx, func(tx *store.Tx) error {
+			erased, err := tx.Notes().EraseQuotes(ctx, workspace, texts, quotesPerStep)
+			more = len(erased) > 0
+			for table, n := range erased {
+				out.Erased[table] += n
+			}
+			return err
+		})
+		if err != nil {
+			return out, err
+		}
+	}
+	err = r.cfg.DB.Update(ctx, func(tx *store.Tx) error { return tx.Notes().EraseNote(ctx, workspace, operation, note) })
+	out.NotReached = listUnreached(note, texts)
+	return out, err
+}
+
+// listUnreached says where the text of a forgotten note may remain.
+func listUnreached(n reeve.Note, texts []string) []string {
+	list := []string{
+		"backups that were made before",
+		"summaries and answers that say the same in other words",
+		"files, mails and other systems that an agent wrote it to",
+		"logs of the model's provider",
+	}
+	for _, text := range texts {
+		if len(text) < store.MinQuote {
+			list = append(list, "quotes of a version that is too short to be searched for")
+			break
+		}
+	}
+	if n.SupersededBy != "" {
+		list = append(list, "note "+n.SupersededBy+", which replaced it")
+	}
+	return list
+}

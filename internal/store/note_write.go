@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"reeve"
+)
+
+// NoteWriter is the person or agent that writes a note.
+type NoteWriter struct {
+	Workspace    string
+	User         string // the user to whom the note belongs
+	Agent        string // empty for a person
+	Conversation string
+	Run          string
+	Operation    string
+	Origin       reeve.NoteOrigin
+}
+
+// SaveNote checks and inserts a note. If the user has a current note with the same content and tags, it returns that
+// one and false.
+func (t NotesTx) SaveNote(ctx context.Context, w NoteWriter, n reeve.Note) (saved reeve.Note, isNew bool, err error) {
+	if n.Content, err = reeve.CheckNote(n.Content); err != nil {
+		return n, false, err
+	}
+	if n.Tags, err = reeve.CheckTags(n.Tags); err != nil {
+		return n, false, err
+	}
+	if same, ok, err := t.FindEqualNote(ctx, w.Workspace, w.User, n.Content, n.Tags); err != nil || ok {
+		return same, false, err
+	}
+	if n.ID == "" {
+		n.ID = t.tx.NewID(reeve.PrefixNote)
+	}
+	w.sign(&n)
+	n.UserID = w.User
+	saved, err = t.InsertNote(ctx, w.Workspace, n)
+	return saved, true, err
+}
+
+// sign records the writer in a note.
+func (w NoteWriter) sign(n *reeve.Note) {
+	n.Origin, n.AgentID, n.ConversationID, n.TurnID, n.OperationID = w.Origin, w.Agent, w.Conversation, w.Run, w.Operation
+}
+
+// ChangeNote checks and applies a change to a current note of the writer's user. It returns the note before and after.
+func (t NotesTx) ChangeNote(ctx context.Context, w NoteWriter, id string,
+	c reeve.NoteChange) (before, after reeve.Note, err error) {
+	if before, err = t.GetCurrentNote(ctx, w.Workspace, w.User, id); err != nil {
+		return before, after, err
+	}
+	after = before
+	if c.Content != nil {
+		if after.Content, err = reeve.CheckNote(*c.Content); err != nil {
+			return before, after, err
+		}
+		after.Content = reeve.SanitizeText(after.Content)
+	}
+	if c.Tags != nil {
+		if after.Tags, err = reeve.CheckTags(*c.Tags); err != nil {
+			return before, after, err
+		}
+	}
+	if after.Content != before.Content || !slices.Equal(after.Tags, before.Tags) {
+		w.sign(&after)
+		if after, err = t.UpdateNote(ctx, w.Workspace, after); err != nil {
+			return before, after, err
+		}
+	}
+	if c.Pinned != nil && *c.Pinned != before.Pinned {
+		after.Pinned = *c.Pinned
+		err = t.PinNote(ctx, id, after.Pinned)
+	}
+	return before, after, err
+}
+
+// GetCurrentNote is GetNote for a note that is neither deleted nor superseded.
+func (s Notes) GetCurrentNote(ctx context.Context, workspace, user, id string) (reeve.Note, error) {
+	n, err := s.GetNote(ctx, workspace, user, id)
+	switch {
+	case err != nil:
+	case n.DeletedAt != nil:
+		err = reeve.Errorf(reeve.NotFound, "note %s was deleted", id).Hintf("restore it first, or save a new note")
+	case n.SupersededBy != "":
+		err = reeve.Errorf(reeve.NotFound, "note %s was replaced by %s", id, n.SupersededBy).
+			Hintf("use %s instead", n.SupersededBy)
+	}
+	return n, err
+}
+
+// MergeNotes saves a note that replaces others of the same user. It returns the note and whether it is new.
+func (t NotesTx) MergeNotes(ctx context.Context, w NoteWriter, n reeve.Note, ids []string) (reeve.Note, bool, error) {
+	for _, id := range ids {
+		old, err := t.GetCurrentNote(ctx, w.Workspace, w.User, id)
+		if err != nil {
+			return n, false, err
+		}
+		n.Pinned = n.Pinned || old.Pinned
+		if old.Origin == reeve.NoteUntrusted {
+			w.Origin = reeve.NoteUntrusted
+		}
+	}
+	merged, isNew, err := t.SaveNote(ctx, w, n)
+	if err != nil {
+		return n, false, err
+	}
+	for _, id := range ids {
+		if id == merged.ID { // the merged text equals one of the notes
+			continue
+		}
+		if err := t.SupersedeNote(ctx, id, merged.ID); err != nil {
+			return n, false, err
+		}
+	}
+	return merged, isNew, nil
+}
+
+// outsideTools selects tools whose results contain text from outside: web pages, mails, and endpoints that users
+// defined.
+const outsideTools = `SELECT id FROM tools WHERE workspace_id IN ('', $1) AND (pack IN ('web', 'mail') OR kind IN ('http', 'mcp'))`
+
+// HasOutsideText reports whether a run has called a tool that returns text from outside. What an agent writes after
+// that may repeat the text.
+func (s Ledger) HasOutsideText(ctx context.Context, workspace, run string) (bool, error) {
+	if run == "" {
+		return false, nil
+	}
+	_, ok, err := queryOne(ctx, s.Snap, scanValue[string],
+		`SELECT id FROM calls WHERE run_id = $2 AND run_id <> '' AND tool IN (`+outsideTools+`) LIMIT 1`, workspace, run)
+	return ok, err
+}
+
+// RecentTurns returns the user's ended turns among an agent's latest runs, newest first. Only ID, Input, Output and
+// FinishedAt are set.
+func (s Notes) RecentTurns(ctx context.Context, agent, user string, runs int) ([]reeve.Run, error) {
+	return queryAll(ctx, s.Snap, func(r scanner) (v reeve.Run, err error) {
+		defer wrapCorrupt("runs", &v.ID, &err)
+		var finished int64
+		err = r.Scan(&v.ID, &v.Input, &v.Output, &finished)
+		v.FinishedAt = timeOrNil(finished)
+		return v, err
+	}, `SELECT id, input, output, finished_at FROM (SELECT id, user_id, reason, input, output, finished_at FROM runs
+			WHERE agent_id = $1 ORDER BY id DESC LIMIT $3) r
+		WHERE user_id = $2 AND reason = 'user_initiated' AND finished_at > 0 ORDER BY id DESC`, agent, user, runs)
+}

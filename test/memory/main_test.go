@@ -1,0 +1,9 @@
+package memory_test
+
+import (
+	"testing"
+
+	"reeve/test/kit"
+)
+
+func TestMain(m *testing.M) { kit.Main(m) }
