@@ -151,7 +151,7 @@ func TestK13_TotalsThatAreNone(t *testing.T) {
 	for _, n := range []string{"10n", "10n ** 30n"} {
 		a.save("Items.total("+n+")", false)
 		if r := a.start(call{}); r.Run.State != reeve.RunFailed ||
-			!strings.Contains(r.Run.Message, "was given a BigInt") || !strings.Contains(r.Run.Message, "Number(n)") {
+			!strings.Contains(r.Run.Message, "called with a BigInt") || !strings.Contains(r.Run.Message, "Number(n)") {
 			t.Errorf("%s: %s %s", n, r.Run.State, r.Run.Message)
 		}
 	}
