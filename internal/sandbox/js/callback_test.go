@@ -161,7 +161,7 @@ func TestHostErrors(t *testing.T) {
 	want(t, p, `await echo()`, ``)
 	want(t, p, `await echo({a: undefined, b: [undefined, null], c: NaN, d: new Date(0)})`,
 		`{"b":[null,null],"c":null,"d":"1970-01-01T00:00:00.000Z"}`)
-	want(t, p, `const said = []; for (const n of [10n, 10n ** 30n]) try { await echo(n) } catch (e) { said.push(e.name, e.message.includes('was given a BigInt')) } said`, `["TypeError",true,"TypeError",true]`)
+	want(t, p, `const said = []; for (const n of [10n, 10n ** 30n]) try { await echo(n) } catch (e) { said.push(e.name, e.message.includes('called with a BigInt')) } said`, `["TypeError",true,"TypeError",true]`)
 	want(t, p, `const a = {}; a.a = a; try { await echo(a) } catch (e) { e.name }`, `"TypeError"`)
 	want(t, p, `try { await echo("x".repeat(9e6)) } catch (e) { e.code }`, `"TOO_LARGE"`)
 	e = fails(t, p, "1\nawait echo({ text: 'x'.repeat(9e6) })", js.Limits{}, js.Thrown)
