@@ -33,7 +33,8 @@ func compareCalls(ctx context.Context, c config, engine string, t *table) {
 	defer w.close()
 	for i, n := range []int{1, 8, 32} {
 		river := startRiver(ctx, c, engine, n)
-		got, err := alternate(ctx, c, w.gatedCalls(n), river.side, w.bareTransactions(ctx, n, 0), w.bareTransactions(ctx, n, 2))
+		got, err := alternate(ctx, c, w.gatedCalls(n), river.side, w.bareTransactions(ctx, n, 0),
+			w.bareTransactions(ctx, n, 2))
 		river.stop()
 		check(err)
 		name := fmt.Sprintf("%s, %d in flight", engine, n)

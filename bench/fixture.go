@@ -112,7 +112,8 @@ func (d database) newFixture(ctx context.Context) *fixture {
 func (d database) openFixture(ctx context.Context) *fixture {
 	e := d.open(ctx)
 	db := must(store.Open(ctx, e, make([]byte, 32)))
-	w := &fixture{database: d, handle: e, db: db, gate: gate.New(gate.Config{DB: db, Log: slog.New(slog.DiscardHandler)})}
+	w := &fixture{database: d, handle: e, db: db,
+		gate: gate.New(gate.Config{DB: db, Log: slog.New(slog.DiscardHandler)})}
 	check(w.gate.Catalogue.AddTool(stepTool()))
 	check(w.gate.Open(ctx))
 	running, stop := context.WithCancel(ctx)

@@ -129,7 +129,8 @@ func writeMbox(file string, words []string, part, n int) []mailMessage {
 			if i > 0 {
 				b.WriteString([]string{" ", " ", " ", " ", " ", " ", " ", ", ", ".\n"}[r.IntN(9)])
 			}
-			b.WriteString(words[int(math.Pow(float64(len(words)), r.Float64()))-1]) // few words are frequent, most are rare
+			// few words are frequent, most are rare
+			b.WriteString(words[int(math.Pow(float64(len(words)), r.Float64()))-1])
 		}
 		return b.String()
 	}

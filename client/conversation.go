@@ -76,7 +76,7 @@ func (s TurnService) Create(ctx context.Context, conversation, key string,
 	}
 	return out, s.conn.do(ctx, &request{method: http.MethodPost, path: path("conversations", conversation, "turns"),
 		body: r, key: key,
-		retryHint: "ask again with the Idempotency-Key " + key + ": it is said once"}, &out)
+		retryHint: "send the message again with Idempotency-Key " + key + "; it is not sent twice"}, &out)
 }
 
 // List lists a conversation's turns, newest first.

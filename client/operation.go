@@ -82,7 +82,7 @@ func (s OperationService) Result(ctx context.Context, op reeve.Operation) (reeve
 func withMessage(res reeve.Result, m reeve.Message) (reeve.Result, error) {
 	var info reeve.ResultInfo
 	if err := json.Unmarshal(m.Metadata, &info); err != nil {
-		return res, &reeve.Error{Code: reeve.Internal, Message: "the result " + m.ID + " cannot be read", Err: err}
+		return res, &reeve.Error{Code: reeve.Internal, Message: "cannot decode the result " + m.ID, Err: err}
 	}
 	res.Content, res.IsError, res.Code, res.Message, res.Hint, res.Fields = m.Content, info.Status == "error",
 		info.Code, info.Message, info.Hint, info.Fields

@@ -54,7 +54,7 @@ func (s WakeService) Create(ctx context.Context, agent, key string, w api.WakeRe
 		key = s.conn.key()
 	}
 	return out, s.conn.do(ctx, &request{method: http.MethodPost, path: path("agents", agent, "wake"), body: w, key: key,
-		retryHint: "ask again with the Idempotency-Key " + key + ": it wakes once"}, &out)
+		retryHint: "repeat the request with Idempotency-Key " + key + "; the agent wakes once"}, &out)
 }
 
 // List lists an agent's wakes, newest first, including queued and skipped ones.

@@ -151,8 +151,8 @@ func (u pendingCalls) pop(id string) (a *pendingCall, known bool) {
 	return a, known
 }
 
-// pairResults moves each result directly behind its call, assigns every call a unique id that providers accept, and adds
-// an error result to each call without one.
+// pairResults moves each result directly behind its call, assigns every call a unique id that providers accept, and
+// adds an error result to each call without one.
 func pairResults(ms []Message) []Message {
 	seen := map[string]bool{}
 	open := pendingCalls{}

@@ -71,8 +71,8 @@ func Open(c Config) (*Providers, error) {
 			Hintf("%s", e.Hint))
 	}
 	for _, name := range append(slices.Collect(maps.Values(c.Names)), p.defaultModel) {
-		if who, model, err := p.resolve(name); err == nil {
-			p.configured[who.server.Name+"/"+model] = true
+		if pr, model, err := p.resolve(name); err == nil {
+			p.configured[pr.server.Name+"/"+model] = true
 		}
 	}
 	return p, nil
@@ -111,30 +111,31 @@ func (p *Providers) resolve(name string) (provider, string, error) {
 	if slices.Contains(p.script.Models, name) {
 		return provider{server: rehearsalServer, model: p.rehearsal}, name, nil
 	}
-	who, rest, ok := strings.Cut(name, "/")
-	if ok && who == "rehearsal" {
+	providerName, rest, ok := strings.Cut(name, "/")
+	if ok && providerName == "rehearsal" {
 		return provider{server: rehearsalServer, model: p.rehearsal}, rest, nil
 	}
 	if !ok {
-		who, rest = "", name
+		providerName, rest = "", name
 		for _, x := range prefixes {
 			if strings.HasPrefix(name, x.begins) {
-				who = x.provider
+				providerName = x.provider
 				break
 			}
 		}
-		if who == "" && strings.Contains(name, ":") {
-			who = "ollama" // only Ollama's model names have tags
+		if providerName == "" && strings.Contains(name, ":") {
+			providerName = "ollama" // only Ollama's model names have tags
 		}
 	}
-	pr, known := p.byName[who]
+	pr, known := p.byName[providerName]
 	switch {
 	case !known || rest == "":
 		return provider{}, "", reeve.Errorf(reeve.NotFound, "there is no model %q", name).
 			Hintf("Write provider/model with one of the providers %s, or rehearsal, which needs no key.",
 				strings.Join(slices.Sorted(maps.Keys(p.byName)), ", "))
 	case pr.missing != "":
-		return provider{}, "", reeve.Errorf(reeve.ModelFailed, "provider %s of model %s has no key", who, name).
+		return provider{}, "", reeve.Errorf(reeve.ModelFailed, "provider %s of model %s has no key", providerName,
+			name).
 			Hintf("Set %s.", pr.missing)
 	default:
 		return pr, rest, nil
@@ -144,9 +145,9 @@ func (p *Providers) resolve(name string) (provider, string, error) {
 // Resolve returns the provider of a model and the provider's own name of the model. For an unknown name it returns an
 // empty provider and the name.
 func (p *Providers) Resolve(name string) (provider, model string) {
-	who, own, err := p.resolve(name)
+	pr, own, err := p.resolve(name)
 	if err == nil {
-		return who.server.Name, own
+		return pr.server.Name, own
 	}
 	if to, ok := p.names[name]; ok {
 		name = to
@@ -195,13 +196,13 @@ const maxUnpriced = 100
 
 // cost returns the price of an answer in millionths of a dollar. A model without a price costs nothing. The first time,
 // cost logs a warning.
-func (p *Providers) cost(a Answer, asked string) int64 {
+func (p *Providers) cost(a Answer, requested string) int64 {
 	price, ok := p.prices.Find(a.Provider, a.Model)
 	if !ok {
-		price, ok = p.prices.Find(a.Provider, asked)
+		price, ok = p.prices.Find(a.Provider, requested)
 	}
 	if !ok {
-		name := a.Provider + "/" + asked
+		name := a.Provider + "/" + requested
 		p.mu.Lock()
 		isNew := !p.unpriced[name] && len(p.unpriced) < maxUnpriced
 		if isNew {
@@ -228,8 +229,9 @@ func (p *Providers) Names() []string {
 		all[n] = true
 	}
 	for n := range p.prices {
-		if who, _, _ := strings.Cut(n, "/"); !strings.HasSuffix(n, "/*") && p.byName[who].model != nil &&
-			p.byName[who].missing == "" {
+		if providerName, _, _ := strings.Cut(n, "/"); !strings.HasSuffix(n, "/*") &&
+			p.byName[providerName].model != nil &&
+			p.byName[providerName].missing == "" {
 			all[n] = true
 		}
 	}
@@ -240,12 +242,12 @@ func (p *Providers) Names() []string {
 // CanonicalName returns a model name that is safe as a metric label: the model that answered, else the requested one,
 // as spelled in the config, the script or the price table. For all other models it returns "other", because clients may
 // send any model name.
-func (p *Providers) CanonicalName(asked, provider, answered string) string {
+func (p *Providers) CanonicalName(requested, provider, answered string) string {
 	if name, ok := p.findKnown(provider, answered); ok {
 		return name
 	}
-	if who, model, err := p.resolve(asked); err == nil {
-		if name, ok := p.findKnown(who.server.Name, model); ok {
+	if pr, model, err := p.resolve(requested); err == nil {
+		if name, ok := p.findKnown(pr.server.Name, model); ok {
 			return name
 		}
 	}

@@ -39,18 +39,19 @@ func (m *rehearsal) Answer(ctx context.Context, r Request, watch func(Delta)) (A
 	if len(r.Messages) == 0 {
 		return Answer{}, reeve.Errorf(reeve.Validation, "the request has no messages")
 	}
-	h := readTail(r)
-	l, ok := m.nextAnswer(r, h)
+	tail := readTail(r)
+	l, ok := m.nextAnswer(r, tail)
 	if !ok {
-		l = defaultAnswer(r, h)
+		l = defaultAnswer(r, tail)
 	}
 	if r.OneCall && len(l.Calls) > 1 {
 		l.Calls = l.Calls[:1]
 	}
 	d := newDraft(rehearsalServer, r, toolNames{}, watch)
-	d.answer.ID = "rehearsal_" + strings.TrimPrefix(callID(r.Model, r.System, fmt.Sprint(len(r.Messages)), h.userText,
-		h.results), "call_")
-	return streamAnswer(ctx, d, l, r, h)
+	d.answer.ID = "rehearsal_" + strings.TrimPrefix(callID(r.Model, r.System, fmt.Sprint(len(r.Messages)),
+		tail.userText,
+		tail.results), "call_")
+	return streamAnswer(ctx, d, l, r, tail)
 }
 
 // requestTail is the end of a request, which selects the answer.
@@ -62,41 +63,41 @@ type requestTail struct {
 }
 
 func readTail(r Request) requestTail {
-	var h requestTail
+	var tail requestTail
 	var results []string
 	last := r.Messages[len(r.Messages)-1]
 	for _, p := range last.Parts {
 		if p.Type == Result {
 			results = append(results, p.Text)
-			h.resultTools = append(h.resultTools, p.Name)
+			tail.resultTools = append(tail.resultTools, p.Name)
 		}
 	}
-	h.results = strings.Join(results, "\n")
+	tail.results = strings.Join(results, "\n")
 	for i, m := range slices.Backward(r.Messages) {
 		if text := joinTexts(m.Parts); m.Role == User && text != "" {
-			h.lastUserText = text
+			tail.lastUserText = text
 			if i == len(r.Messages)-1 {
-				h.userText = text
+				tail.userText = text
 			}
 			break
 		}
 	}
-	return h
+	return tail
 }
 
 // joinTexts joins the texts of a message with line breaks. Several people may have written them.
 func joinTexts(parts []Part) string {
-	var said []string
+	var texts []string
 	for _, p := range parts {
 		if p.Type == Text && p.Text != "" {
-			said = append(said, p.Text)
+			texts = append(texts, p.Text)
 		}
 	}
-	return strings.Join(said, "\n")
+	return strings.Join(texts, "\n")
 }
 
 // nextAnswer returns the next matching answer of the script.
-func (m *rehearsal) nextAnswer(r Request, h requestTail) (ScriptAnswer, bool) {
+func (m *rehearsal) nextAnswer(r Request, tail requestTail) (ScriptAnswer, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	unconditional := 0
@@ -108,7 +109,7 @@ func (m *rehearsal) nextAnswer(r Request, h requestTail) (ScriptAnswer, bool) {
 			}
 			continue
 		}
-		if !l.When.matches(r, h) {
+		if !l.When.matches(r, tail) {
 			continue
 		}
 		m.matches[i]++
@@ -120,7 +121,7 @@ func (m *rehearsal) nextAnswer(r Request, h requestTail) (ScriptAnswer, bool) {
 	return ScriptAnswer{}, false
 }
 
-func (w ScriptCondition) matches(r Request, h requestTail) bool {
+func (w ScriptCondition) matches(r Request, tail requestTail) bool {
 	named := func(pattern string, names []string) bool {
 		return pattern == "" || slices.ContainsFunc(names, func(n string) bool {
 			return n == pattern ||
@@ -131,10 +132,10 @@ func (w ScriptCondition) matches(r Request, h requestTail) bool {
 	for _, t := range r.Tools {
 		offered = append(offered, t.Name)
 	}
-	return (w.Said == "" || h.userText != "" && matchesPattern(w.Said, h.userText)) &&
-		(w.Result == "" || len(h.resultTools) > 0 &&
-			matchesPattern(w.Result, h.results)) &&
-		named(w.Tool, h.resultTools) && named(w.Offers, offered) && matchesPattern(w.System, r.System) &&
+	return (w.Said == "" || tail.userText != "" && matchesPattern(w.Said, tail.userText)) &&
+		(w.Result == "" || len(tail.resultTools) > 0 &&
+			matchesPattern(w.Result, tail.results)) &&
+		named(w.Tool, tail.resultTools) && named(w.Offers, offered) && matchesPattern(w.System, r.System) &&
 		(w.Model == "" || w.Model == r.Model)
 }
 
@@ -142,11 +143,11 @@ func (w ScriptCondition) matches(r Request, h requestTail) bool {
 const maxEcho = 1000
 
 // defaultAnswer returns the answer of the model without a script.
-func defaultAnswer(r Request, h requestTail) ScriptAnswer {
-	if calls := applyChoice(r, parseCalls(h.userText, r.Tools)); len(calls) > 0 {
+func defaultAnswer(r Request, tail requestTail) ScriptAnswer {
+	if calls := applyChoice(r, parseCalls(tail.userText, r.Tools)); len(calls) > 0 {
 		return ScriptAnswer{Calls: calls}
 	}
-	if len(h.resultTools) > 0 {
+	if len(tail.resultTools) > 0 {
 		var b strings.Builder
 		for _, p := range r.Messages[len(r.Messages)-1].Parts {
 			switch {
@@ -159,10 +160,10 @@ func defaultAnswer(r Request, h requestTail) ScriptAnswer {
 		}
 		return ScriptAnswer{Text: strings.TrimSpace(b.String())}
 	}
-	if strings.TrimSpace(h.userText) == "" {
+	if strings.TrimSpace(tail.userText) == "" {
 		return ScriptAnswer{Text: "This is the rehearsal model. Say something, or name a tool."}
 	}
-	return ScriptAnswer{Text: "You said: " + reeve.Truncate(strings.TrimSpace(h.userText), maxEcho)}
+	return ScriptAnswer{Text: "You said: " + reeve.Truncate(strings.TrimSpace(tail.userText), maxEcho)}
 }
 
 // applyChoice adapts calls to the tool choice of the request: no calls, or at least one, possibly of a specific tool.
@@ -186,17 +187,17 @@ func applyChoice(r Request, calls []ScriptCall) []ScriptCall {
 }
 
 // cutAtStop truncates a text before the first of the stop texts.
-func cutAtStop(text string, at []string) string {
-	for _, s := range at {
+func cutAtStop(text string, stops []string) string {
+	for _, s := range stops {
 		text, _, _ = strings.Cut(text, s)
 	}
 	return text
 }
 
 // parseCalls finds the calls in a text: the name of an offered tool, followed by a JSON object, or alone on its line.
-func parseCalls(said string, tools []Tool) []ScriptCall {
+func parseCalls(text string, tools []Tool) []ScriptCall {
 	var calls []ScriptCall
-	for rest := said; rest != ""; {
+	for rest := text; rest != ""; {
 		line, more, _ := strings.Cut(rest, "\n")
 		name, at := findToolName(line, tools)
 		if name == "" {
@@ -251,14 +252,14 @@ func findToolName(line string, tools []Tool) (name string, end int) {
 }
 
 // streamAnswer streams an answer of the script, or simulates its failure.
-func streamAnswer(ctx context.Context, d *draft, l ScriptAnswer, r Request, h requestTail) (Answer, error) {
+func streamAnswer(ctx context.Context, d *draft, l ScriptAnswer, r Request, tail requestTail) (Answer, error) {
 	var steps []func()
 	if l.Think != "" {
 		for _, w := range splitText(l.Think, l.Pieces) {
 			steps = append(steps, func() { d.addReasoning("", fragment(w)) })
 		}
 	}
-	text := strings.NewReplacer("{{said}}", h.lastUserText, "{{results}}", h.results).Replace(l.Text)
+	text := strings.NewReplacer("{{said}}", tail.lastUserText, "{{results}}", tail.results).Replace(l.Text)
 	text = cutAtStop(text, r.StopAt)
 	for _, w := range splitText(text, l.Pieces) {
 		steps = append(steps, func() { d.addText("", fragment(w)) })
