@@ -30,6 +30,9 @@
 //	                      heading   early   late
 //	first 128 tokens         0.28    0.88   0.36
 //	mean of 4 windows        0.23    0.90   0.67
+//	mean of 8 windows        0.22    0.92   0.76
+//
+// So it takes up to 8. A text of 1,024 tokens then costs 1.3 to 1.7 seconds of CPU.
 //
 // # Why there is no vector library
 //

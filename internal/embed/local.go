@@ -16,12 +16,12 @@ import (
 
 const (
 	idleTime   = 5 * time.Minute // how long unused weights stay in memory
-	maxWindows = 4               // windows of a text that are encoded
+	maxWindows = 8               // windows of a text that are encoded
 	maxBytes   = 8 << 10         // of a text that are read; the windows hold less of most texts
 )
 
 // Local encodes texts with the model that this program carries. The model knows English best. Of a long text it
-// encodes the first 512 tokens, about 2,000 letters, in windows of equal size and returns the mean of their vectors.
+// encodes the first 1,024 tokens, about 4,000 letters, in windows of equal size and returns the mean of their vectors.
 //
 // The first Encode loads the weights; they are dropped when there was no Encode for five minutes. Local is safe for
 // concurrent use. It encodes at most GOMAXPROCS texts at once.

@@ -117,7 +117,7 @@ func TestLongTextsAreTheMeanOfTheirWindows(t *testing.T) {
 	if a, b := cosine(v[0], v[2]), cosine(v[1], v[2]); min(a, b) < cosine(v[0], v[1])+0.2 {
 		t.Errorf("the whole has the cosines %.2f and %.2f with its halves, they have %.2f", a, b, cosine(v[0], v[1]))
 	}
-	long := strings.Repeat(cats, 6)
+	long := strings.Repeat(cats, 10)
 	v = encode(t, long, long+"and now to something else")
 	if !slices.Equal(v[0], v[1]) {
 		t.Error("the end of a very long text counts")
@@ -127,7 +127,7 @@ func TestLongTextsAreTheMeanOfTheirWindows(t *testing.T) {
 func TestWindows(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int][]int{0: {0}, 1: {1}, 128: {128}, 129: {64, 65}, 300: {100, 100, 100},
-		512: {128, 128, 128, 128}, 513: {128, 128, 128, 128}, 5000: {128, 128, 128, 128}} {
+		1024: {128, 128, 128, 128, 128, 128, 128, 128}, 5000: {128, 128, 128, 128, 128, 128, 128, 128}} {
 		var got []int
 		for _, w := range windows(make([]int32, n)) {
 			got = append(got, len(w))
