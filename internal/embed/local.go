@@ -17,7 +17,7 @@ import (
 const (
 	idleTime   = 5 * time.Minute // how long unused weights stay in memory
 	maxWindows = 8               // windows of a text that are encoded
-	maxBytes   = 8 << 10         // of a text that are read; about twice what the windows hold
+	maxBytes   = 8 << 10         // of a text that are read; the windows hold less of most texts
 )
 
 // Local encodes texts with the model that this program carries. The model knows English best. Of a long text it

@@ -117,7 +117,7 @@ func TestLongTextsAreTheMeanOfTheirWindows(t *testing.T) {
 	if a, b := cosine(v[0], v[2]), cosine(v[1], v[2]); min(a, b) < cosine(v[0], v[1])+0.2 {
 		t.Errorf("the whole has the cosines %.2f and %.2f with its halves, they have %.2f", a, b, cosine(v[0], v[1]))
 	}
-	long := strings.Repeat(cats, 20)
+	long := strings.Repeat(cats, 10)
 	v = encode(t, long, long+"and now to something else")
 	if !slices.Equal(v[0], v[1]) {
 		t.Error("the end of a very long text counts")

@@ -66,7 +66,10 @@ func (m *matrix) apply(y, x []float32, n int, s *scratch) {
 }
 
 // multiply adds the products of a strip of weights with the inputs of four tokens to sum. The arrays of fixed size let
-// the compiler leave out the bounds checks.
+// the compiler leave out the bounds checks. The race detector would make it many times slower, and has nothing to find:
+// the weights do not change, and the rest belongs to the caller.
+//
+//go:norace
 func multiply(x []quad, strip []int64, sum *sums) {
 	for len(strip) >= block && len(x) >= block {
 		var a, b, c, d int64
