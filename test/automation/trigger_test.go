@@ -64,7 +64,7 @@ func TestK26_Triggers(t *testing.T) {
 		`await Items.withItem('for ' + input, 'I', async () => { await Mail.send({ to: String(input) }); await Mail.list() })`)
 	other := h.Agent("other", "emits")
 	h.Want(201, nil, "POST", "/api/agents/mailer/subscriptions", kit.Call{"class": "key", "name": "LETTER"})
-	soon := reeve.Now().Add(200 * time.Millisecond).Format(time.RFC3339Nano)
+	soon := reeve.Now().Add(3 * time.Second).Format(time.RFC3339Nano)
 	for _, goal := range []string{"first", "second"} {
 		h.Want(201, nil, "POST", "/api/schedules", kit.Call{"agent": "mailer", "name": goal, "goal": goal,
 			"cadence_type": "once", "cadence_value": soon})

@@ -10,7 +10,7 @@ const askModel = `answers:
   - {when: {system: I am helper, tool: far_keyed}, text: "It is reached."}
 `
 
-// askScript asks an agent in one item, and writes down what it said.
+// askScript asks an agent in one item and writes its answer to a file.
 const askScript = `
 await Items.withItem('one', 'One', async (ctx) => {
   if (ctx.item.isDone) return;
@@ -19,7 +19,7 @@ await Items.withItem('one', 'One', async (ctx) => {
 });
 'over'`
 
-var wrongAsks = []count{
+var wrongAsks = []rowCount{
 	{"runs beside the script's and the helper's", `SELECT count(*) - 2 FROM runs`},
 	{"runs that did not complete", `SELECT count(*) FROM runs WHERE state <> 'completed'`},
 	{"items that are not done", `SELECT count(*) FROM items WHERE state <> 'done'`},
@@ -31,34 +31,33 @@ var wrongAsks = []count{
 }
 
 // TestW19_KillAtEveryCommitOfAScriptThatAsks kills the real server before and after every commit of a script that asks
-// an agent and waits. Whatever dies where, the agent is asked once, its effect happens once, and the script goes on
-// with its answer.
+// an agent and waits. The agent is asked once, its effect happens once, and the script continues with its answer.
 func TestW19_KillAtEveryCommitOfAScriptThatAsks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.follow(askModel)
+	r.useScript(askModel)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		var err error
-		e.template, err = r.furnish(t.Context(), e, func(c caller) error {
+		e.template, err = r.newWorld(t.Context(), e, func(c caller) error {
 			ctx := t.Context()
-			if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"),
+			if err := c.do(ctx, "POST", "/api/tools", r.newWitnessTool("far_keyed", "keyed", "side_effecting"),
 				nil); err != nil {
 				return err
 			}
 			if err := c.do(ctx, "POST", "/api/agents",
-				thing{"name": "helper", "config": thing{"instructions": "I am helper."}}, nil); err != nil {
+				object{"name": "helper", "config": object{"instructions": "I am helper."}}, nil); err != nil {
 				return err
 			}
-			if err := attach(ctx, c, "helper", "far_keyed"); err != nil {
+			if err := attachTools(ctx, c, "helper", "far_keyed"); err != nil {
 				return err
 			}
-			return c.do(ctx, "POST", "/api/automations", thing{"name": "asker", "source": askScript,
+			return c.do(ctx, "POST", "/api/automations", object{"name": "asker", "source": askScript,
 				"tools": []string{"delegate", "far_keyed", "write_file"}}, nil)
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.everyCommit(e, 12, func(ctx context.Context, w world, p *process) error {
+		r.killAtEveryCommit(e, 12, func(ctx context.Context, w world, p *process) error {
 			return r.driveAutomation(ctx, w, p, "asker", "go")
 		},
 			func(ctx context.Context, w world) error { return r.checkEnd(ctx, w, wrongAsks) })

@@ -15,8 +15,8 @@ import (
 	"reeve/api"
 )
 
-// gitIn runs git in a repository as its owner would.
-func gitIn(dir string, args ...string) (string, error) {
+// runGit runs git in a repository as its owner would.
+func runGit(dir string, args ...string) (string, error) {
 	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=ann", "-c", "user.email=ann@example.com"},
 		args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"}
@@ -27,7 +27,7 @@ func gitIn(dir string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// repository is where the project of a world is, made on first use.
+// repository returns the repository of a world's project, and creates it on first use.
 func (w world) repository() (string, error) {
 	dir := w.dir + "-repository"
 	if _, err := os.Stat(dir); err == nil {
@@ -43,21 +43,21 @@ func (w world) repository() (string, error) {
 		}
 	}
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "-m", "first"}} {
-		if _, err := gitIn(dir, args...); err != nil {
+		if _, err := runGit(dir, args...); err != nil {
 			return dir, err
 		}
 	}
 	return dir, nil
 }
 
-// branchEngine makes a world with an engineer, and gives the conversation it works in. Without confinement there is
-// none, and it says why.
-func (r *rig) branchEngine(t *testing.T) (e *engine, conversation string) {
+// prepareBranch creates a world with an engineer and returns the conversation in which it works. Without confinement it
+// returns none and logs why.
+func (r *rig) prepareBranch(t *testing.T) (e *engine, conversation string) {
 	t.Helper()
 	e = sqliteEngine(t)
 	var off string
 	var err error
-	e.template, err = r.furnish(t.Context(), e, func(c caller) error {
+	e.template, err = r.newWorld(t.Context(), e, func(c caller) error {
 		ctx := t.Context()
 		var up api.DoctorReport
 		if err := c.do(ctx, "GET", "/api/doctor", nil, &up); err != nil {
@@ -68,19 +68,19 @@ func (r *rig) branchEngine(t *testing.T) (e *engine, conversation string) {
 				off = p.Detail
 			}
 		}
-		if err := c.do(ctx, "POST", "/api/agents", thing{"name": "dev", "kind": "engineer",
-			"policy": thing{"tools": thing{"shell_exec": "allow"}}}, nil); err != nil {
+		if err := c.do(ctx, "POST", "/api/agents", object{"name": "dev", "kind": "engineer",
+			"policy": object{"tools": object{"shell_exec": "allow"}}}, nil); err != nil {
 			return err
 		}
-		if err := c.do(ctx, "PUT", "/api/profiles/engineer", thing{"capabilities": []string{"shell", "files.write"}},
+		if err := c.do(ctx, "PUT", "/api/profiles/engineer", object{"capabilities": []string{"shell", "files.write"}},
 			nil); err != nil {
 			return err
 		}
-		if err := attach(ctx, c, "dev", "file_write"); err != nil {
+		if err := attachTools(ctx, c, "dev", "file_write"); err != nil {
 			return err
 		}
 		var talk reeve.Conversation
-		err := c.do(ctx, "POST", "/api/conversations", thing{"agent": "dev"}, &talk)
+		err := c.do(ctx, "POST", "/api/conversations", object{"agent": "dev"}, &talk)
 		conversation = talk.ID
 		return err
 	})
@@ -94,8 +94,7 @@ func (r *rig) branchEngine(t *testing.T) (e *engine, conversation string) {
 	return e, conversation
 }
 
-// driveBranch is an agent that works, and the person who merges and discards what it did. Both begin again after a
-// crash.
+// driveBranch plays the agent that works and the person who merges and discards. Both start over after a crash.
 func (r *rig) driveBranch(ctx context.Context, w world, p *process, conversation string) error {
 	c, err := w.owner(p, unlimited)
 	if err != nil {
@@ -105,18 +104,18 @@ func (r *rig) driveBranch(ctx context.Context, w world, p *process, conversation
 	if err != nil {
 		return err
 	}
-	if err := c.do(ctx, "POST", "/api/projects", thing{"name": "site", "path": dir}, nil); err != nil &&
-		!refusedWith(err, 409) {
+	if err := c.do(ctx, "POST", "/api/projects", object{"name": "site", "path": dir}, nil); err != nil &&
+		!hasStatus(err, 409) {
 		return err
 	}
 	if err := c.do(ctx, "POST", "/api/agents/dev/tools",
-		thing{"tool_id": "shell_exec", "config": thing{"project": "site"}}, nil); err != nil && !refusedWith(err, 409) {
+		object{"tool_id": "shell_exec", "config": object{"project": "site"}}, nil); err != nil && !hasStatus(err, 409) {
 		return err
 	}
 	work := func(command, want string) error {
 		var res reeve.Result
-		if err := c.do(ctx, "POST", "/api/agents/dev/calls", thing{"tool": "shell_exec", "session": conversation,
-			"args": thing{"command": command}}, &res); err != nil {
+		if err := c.do(ctx, "POST", "/api/agents/dev/calls", object{"tool": "shell_exec", "session": conversation,
+			"args": object{"command": command}}, &res); err != nil {
 			return err
 		}
 		if res.IsError || !strings.Contains(res.Content, `"exit_code":0`) || !strings.Contains(res.Content, want) {
@@ -130,17 +129,17 @@ func (r *rig) driveBranch(ctx context.Context, w world, p *process, conversation
 		}
 	}
 	var res reeve.Result
-	if err := c.do(ctx, "POST", "/api/agents/dev/calls", thing{"tool": "file_write", "session": conversation,
-		"args": thing{"path": "/project/three.txt", "content": "three\n", "overwrite": true}}, &res); err != nil {
+	if err := c.do(ctx, "POST", "/api/agents/dev/calls", object{"tool": "file_write", "session": conversation,
+		"args": object{"path": "/project/three.txt", "content": "three\n", "overwrite": true}}, &res); err != nil {
 		return err
 	}
 	if res.IsError {
 		return fmt.Errorf("file_write: %s", res.Content)
 	}
-	merge := func() error { return c.do(ctx, "POST", "/api/branches/"+conversation+"/merge", thing{}, nil) }
+	merge := func() error { return c.do(ctx, "POST", "/api/branches/"+conversation+"/merge", object{}, nil) }
 	err = merge()
 	// A write that the crash cut off may be looked up again meanwhile, which holds the branch: the person tries again.
-	for begun := reeve.Monotonic(); refusedWith(err, 409) && reeve.Since(begun) < 30*time.Second; err = merge() {
+	for begun := reeve.Monotonic(); hasStatus(err, 409) && reeve.Since(begun) < 30*time.Second; err = merge() {
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
@@ -151,13 +150,13 @@ func (r *rig) driveBranch(ctx context.Context, w world, p *process, conversation
 		return err
 	}
 	if err := c.do(ctx, "POST", "/api/branches/"+conversation+"/discard", nil, nil); err != nil &&
-		!refusedWith(err, 409) {
+		!hasStatus(err, 409) {
 		return err
 	}
 	return work("cat one.txt two.txt three.txt", `one\ntwo\nthree\n`)
 }
 
-// checkBranch looks at the repository as its owner does.
+// checkBranch checks the repository from its owner's side.
 func (r *rig) checkBranch(_ context.Context, w world) error {
 	dir, err := w.repository()
 	if err != nil {
@@ -174,51 +173,50 @@ func (r *rig) checkBranch(_ context.Context, w world) error {
 		{[]string{"fsck", "--strict", "--no-dangling", "--no-progress"}, ""},
 		{[]string{"branch", "--list", "--format=x", "reeve/*"}, "x"},
 	} {
-		if got, err := gitIn(dir, is.args...); err != nil || got != is.want {
+		if got, err := runGit(dir, is.args...); err != nil || got != is.want {
 			wrong = append(wrong, fmt.Errorf("git %v gives %q, want %q (%w)", is.args, got, is.want, err))
 		}
 	}
 	return errors.Join(wrong...)
 }
 
-// TestW15_KillAtEveryCommitOfABranch kills the real server before and after every commit of a branch's life: begun,
-// worked on, merged, discarded, begun anew. Whatever dies where, the next server finishes it, and the repository is as
-// if nothing had happened.
+// TestW15_KillAtEveryCommitOfABranch kills the real server before and after every commit of a branch: begun, changed,
+// merged, discarded, begun again. The next server finishes the work, and the repository is as without a crash.
 func TestW15_KillAtEveryCommitOfABranch(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	e, conversation := r.branchEngine(t)
+	e, conversation := r.prepareBranch(t)
 	if conversation == "" {
 		return
 	}
-	r.everyCommit(e, 20, func(ctx context.Context, w world, p *process) error {
+	r.killAtEveryCommit(e, 20, func(ctx context.Context, w world, p *process) error {
 		return r.driveBranch(ctx, w, p,
 			conversation)
 	}, r.checkBranch)
 }
 
-// TestW15_KillInTheMiddleOfGit kills the real server as soon as its folder is half laid out, or laid out, or the branch
-// is in the repository, or work is on it: between commits, while git runs.
+// TestW15_KillInTheMiddleOfGit kills the real server between commits, while git runs: when its folder is created in
+// part or whole, when the branch exists, and when it has work.
 func TestW15_KillInTheMiddleOfGit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	e, conversation := r.branchEngine(t)
+	e, conversation := r.prepareBranch(t)
 	if conversation == "" {
 		return
 	}
 	for what, there := range map[string]func(w world, dir string) bool{
-		"half a folder": func(w world, _ string) bool { return found(w.dir + "/branches/br_*.new/.git/HEAD") },
-		"some files":    func(w world, _ string) bool { return found(w.dir + "/branches/br_*.new/file*.txt") },
-		"a folder":      func(w world, _ string) bool { return found(w.dir + "/branches/br_*/one.txt") },
-		"a reference":   func(_ world, dir string) bool { return found(dir + "/.git/refs/heads/reeve/conv-*") },
-		"a scratch":     func(w world, _ string) bool { return found(w.dir + "/branches/scratch-*/.git/HEAD") },
-		"a file":        func(w world, _ string) bool { return found(w.dir + "/branches/br_*/three.txt") },
-		"a merge":       func(_ world, dir string) bool { return found(dir + "/two.txt") },
+		"half a folder": func(w world, _ string) bool { return fileExists(w.dir + "/branches/br_*.new/.git/HEAD") },
+		"some files":    func(w world, _ string) bool { return fileExists(w.dir + "/branches/br_*.new/file*.txt") },
+		"a folder":      func(w world, _ string) bool { return fileExists(w.dir + "/branches/br_*/one.txt") },
+		"a reference":   func(_ world, dir string) bool { return fileExists(dir + "/.git/refs/heads/reeve/conv-*") },
+		"a scratch":     func(w world, _ string) bool { return fileExists(w.dir + "/branches/scratch-*/.git/HEAD") },
+		"a file":        func(w world, _ string) bool { return fileExists(w.dir + "/branches/br_*/three.txt") },
+		"a merge":       func(_ world, dir string) bool { return fileExists(dir + "/two.txt") },
 	} {
 		t.Run(what, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
-			w, err := e.fresh()
+			w, err := e.newPreparedWorld()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -231,7 +229,7 @@ func TestW15_KillInTheMiddleOfGit(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.kill()
-			if err := p.await(ctx); err != nil {
+			if err := p.waitUntilReady(ctx); err != nil {
 				t.Fatal(err)
 			}
 			ended := make(chan error, 1)
@@ -247,7 +245,7 @@ func TestW15_KillInTheMiddleOfGit(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer next.kill()
-			if err := next.await(ctx); err != nil {
+			if err := next.waitUntilReady(ctx); err != nil {
 				t.Fatal(err)
 			}
 			if err := r.driveBranch(ctx, w, next, conversation); err != nil {
@@ -260,8 +258,8 @@ func TestW15_KillInTheMiddleOfGit(t *testing.T) {
 	}
 }
 
-// found tells whether there is a file like this.
-func found(pattern string) bool {
+// fileExists reports whether a file matches a pattern.
+func fileExists(pattern string) bool {
 	list, _ := filepath.Glob(pattern)
 	return len(list) > 0
 }

@@ -24,10 +24,9 @@ import (
 
 var crashFull = flag.Bool("crash.full", false, "kill at every point on both engines, and 1,000 times at random on each")
 
-// TestCrash kills the real server before and after every commit and every effect, for each class of effect, and at
-// random moments; it restarts it, repeats the call as a client would, and compares what Reeve says with what an outside
-// witness saw. An effect is lost when the operation came to its end and the witness saw nothing; it is doubled when the
-// witness saw two.
+// TestCrash kills the real server before and after every commit and every effect, for each effect class, and at random
+// moments. It restarts the server, repeats the call as a client would, and compares the ledger with an outside witness.
+// An effect is lost if the operation ended and the witness saw nothing. It is doubled if the witness saw two.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -39,11 +38,11 @@ func TestCrash(t *testing.T) {
 		}
 	}
 	start := time.Now()
-	r.sweep(engines)
+	r.killEverywhere(engines)
 	t.Logf("the sweep took %s", time.Since(start).Round(time.Second))
 	for _, e := range engines {
 		start := time.Now()
-		r.storm(e)
+		r.killDuringCalls(e)
 		t.Logf("the storm on %s took %s", e.name, time.Since(start).Round(time.Second))
 	}
 	r.report()
@@ -64,7 +63,7 @@ const (
 	limited    = "budgeted" // and one with
 )
 
-// scenarios are the classes of effect, plain, after a person's approval, and drawing on budgets.
+// scenarios are the effect classes: plain, after an approval, and with budgets.
 var scenarios = []scenario{
 	{"local", reeve.Local, unlimited, "free", "write_file"},
 	{"keyed", reeve.Keyed, unlimited, "free", "far_keyed"},
@@ -87,10 +86,10 @@ func (s scenario) args(key string) any {
 	return map[string]string{"lane": key}
 }
 
-// rig is the test bench.
+// rig starts servers and a witness and counts kills and effects.
 type rig struct {
 	t       *testing.T
-	family  *family
+	family  *processGroup
 	program string
 	witness caller
 	env     []string // more of the servers' environment
@@ -107,7 +106,7 @@ type row struct {
 	kills, calls, lost, doubled, surfaced int
 }
 
-func (r *rig) tally(e *engine, name string, f func(*row)) {
+func (r *rig) count(e *engine, name string, f func(*row)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	id := e.name + "\t" + name
@@ -118,7 +117,7 @@ func (r *rig) tally(e *engine, name string, f func(*row)) {
 	f(r.table[id])
 }
 
-// report prints the table. Anything lost or doubled fails the test.
+// report prints the table and fails the test if an effect was lost or doubled.
 func (r *rig) report() {
 	rank := func(id string) int {
 		n := slices.IndexFunc(scenarios, func(s scenario) bool { return strings.HasSuffix(id, "\t"+s.name) })
@@ -148,24 +147,24 @@ func (r *rig) report() {
 // newRig builds the real server and starts a witness.
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t, family: &family{alive: map[*process]bool{}}, table: map[string]*row{}}
-	t.Cleanup(r.family.end)
+	r := &rig{t: t, family: &processGroup{alive: map[*process]bool{}}, table: map[string]*row{}}
+	t.Cleanup(r.family.killAll)
 	var witness string
-	r.program, witness = programs(t)
+	r.program, witness = programPaths(t)
 	p, err := r.family.start(nil, witness, "-log", filepath.Join(t.TempDir(), "effects.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.await(t.Context()); err != nil {
+	if err := p.waitUntilReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.witness = caller{http: p.client(), url: p.url}
 	return r
 }
 
-// furnish makes a world, runs a server on it, and lets f fill it.
-func (r *rig) furnish(ctx context.Context, e *engine, f func(caller) error) (world, error) {
-	w, err := e.empty()
+// newWorld creates a world, runs a server on it, and calls f to fill it.
+func (r *rig) newWorld(ctx context.Context, e *engine, f func(caller) error) (world, error) {
+	w, err := e.newEmptyWorld()
 	if err != nil {
 		return w, err
 	}
@@ -174,7 +173,7 @@ func (r *rig) furnish(ctx context.Context, e *engine, f func(caller) error) (wor
 		return w, err
 	}
 	defer p.kill()
-	if err := p.await(ctx); err != nil {
+	if err := p.waitUntilReady(ctx); err != nil {
 		return w, err
 	}
 	c, err := w.owner(p, unlimited)
@@ -187,8 +186,8 @@ func (r *rig) furnish(ctx context.Context, e *engine, f func(caller) error) (wor
 	return w, p.stop()
 }
 
-// environment is how servers are started here: quick to try again, so that the test is.
-func (r *rig) environment(w world) []string {
+// serverEnv returns the environment of servers, with short retry delays.
+func (r *rig) serverEnv(w world) []string {
 	return []string{"HOME=" + w.dir, "REEVE_DIR=" + w.dir, "REEVE_DATABASE=" + w.url(), "REEVE_LISTEN=127.0.0.1:0",
 		"REEVE_LOG_LEVEL=warn",
 		"REEVE_HTTP_ALLOW=" + strings.TrimPrefix(r.witness.url, "http://"), "REEVE_RATE=1000000", "REEVE_BURST=1000000",
@@ -198,36 +197,36 @@ func (r *rig) environment(w world) []string {
 
 // serve starts a server on a world.
 func (r *rig) serve(w world, env ...string) (*process, error) {
-	return r.family.start(slices.Concat(r.environment(w), r.env, env), r.program, "serve")
+	return r.family.start(slices.Concat(r.serverEnv(w), r.env, env), r.program, "serve")
 }
 
-// client is for requests to this process only, so that nobody meets a connection of a dead one.
+// client returns an HTTP client for this process only, so that no request uses a connection of a dead one.
 func (p *process) client() *http.Client {
 	t := &http.Transport{MaxIdleConnsPerHost: 16}
 	go func() { <-p.gone; t.CloseIdleConnections() }()
 	return &http.Client{Transport: t}
 }
 
-// owner makes requests with the owner's token.
+// owner returns a caller with the owner token.
 func (w world) owner(p *process, workspace string) (caller, error) {
 	b, err := os.ReadFile(filepath.Join(w.dir, "owner.token"))
 	return caller{http: p.client(), url: p.url, token: strings.TrimSpace(string(b)), workspace: workspace}, err
 }
 
-// prepare makes the world that all others are copies of: tools at the witness, agents, budgets.
+// prepare creates the world that others are copies of: tools at the witness, agents and budgets.
 func (r *rig) prepare(ctx context.Context, e *engine) (world, error) {
-	return r.furnish(ctx, e, func(c caller) error {
-		if err := c.do(ctx, "POST", "/api/workspaces", thing{"id": limited}, nil); err != nil {
+	return r.newWorld(ctx, e, func(c caller) error {
+		if err := c.do(ctx, "POST", "/api/workspaces", object{"id": limited}, nil); err != nil {
 			return err
 		}
 		for _, workspace := range []string{unlimited, limited} {
 			c.workspace = workspace
-			if err := r.equip(ctx, c); err != nil {
+			if err := r.createTools(ctx, c); err != nil {
 				return err
 			}
 		}
 		for _, subject := range []string{"workspace", "agent:free"} {
-			if err := c.do(ctx, "PUT", "/api/budgets/"+subject, thing{"limit": thing{"calls": 1_000_000}},
+			if err := c.do(ctx, "PUT", "/api/budgets/"+subject, object{"limit": object{"calls": 1_000_000}},
 				nil); err != nil {
 				return err
 			}
@@ -236,20 +235,21 @@ func (r *rig) prepare(ctx context.Context, e *engine) (world, error) {
 	})
 }
 
-// equip gives a workspace a tool of each effect at the witness, an agent that may use them and one that must ask.
-func (r *rig) equip(ctx context.Context, c caller) error {
+// createTools gives a workspace a tool of each effect class at the witness, an agent that may use them freely, and one
+// that needs approval.
+func (r *rig) createTools(ctx context.Context, c caller) error {
 	for id, tier := range map[string]string{"keyed": "side_effecting", "verifiable": "side_effecting",
 		"unsafe": "side_effecting", "privileged": "privileged"} {
 		effect := strings.Replace(id, "privileged", "unsafe", 1)
-		if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_"+id, effect, tier), nil); err != nil {
+		if err := c.do(ctx, "POST", "/api/tools", r.newWitnessTool("far_"+id, effect, tier), nil); err != nil {
 			return err
 		}
 	}
-	for name, policy := range map[string]thing{"free": {}, "asking": {"tiers": thing{"side_effecting": "ask"}}} {
-		if err := c.do(ctx, "POST", "/api/agents", thing{"name": name, "policy": policy}, nil); err != nil {
+	for name, policy := range map[string]object{"free": {}, "asking": {"tiers": object{"side_effecting": "ask"}}} {
+		if err := c.do(ctx, "POST", "/api/agents", object{"name": name, "policy": policy}, nil); err != nil {
 			return err
 		}
-		if err := attach(ctx, c, name, "write_file", "read_file", "far_keyed", "far_verifiable", "far_unsafe",
+		if err := attachTools(ctx, c, name, "write_file", "read_file", "far_keyed", "far_verifiable", "far_unsafe",
 			"far_privileged"); err != nil {
 			return err
 		}
@@ -257,32 +257,32 @@ func (r *rig) equip(ctx context.Context, c caller) error {
 	return nil
 }
 
-type thing = map[string]any
+type object = map[string]any
 
-// farTool is a tool with an effect at the witness.
-func (r *rig) farTool(id, effect, tier string) thing {
-	spec := thing{"method": "POST", "url": fmt.Sprintf("%s/effects/%s/{lane}", r.witness.url, effect)}
+// newWitnessTool returns the definition of a tool with an effect at the witness.
+func (r *rig) newWitnessTool(id, effect, tier string) object {
+	spec := object{"method": "POST", "url": fmt.Sprintf("%s/effects/%s/{lane}", r.witness.url, effect)}
 	if effect == "verifiable" {
-		spec["verify"] = thing{"url": r.witness.url + "/effects/{operation_id}"}
+		spec["verify"] = object{"url": r.witness.url + "/effects/{operation_id}"}
 	}
-	return thing{"id": id, "effect": effect, "tier": tier, "description": "Has one effect at the witness.",
+	return object{"id": id, "effect": effect, "tier": tier, "description": "Has one effect at the witness.",
 		"timeout_ms": 2000, "spec": spec,
-		"parameters": thing{"type": "object", "properties": thing{"lane": thing{"type": "string"}},
+		"parameters": object{"type": "object", "properties": object{"lane": object{"type": "string"}},
 			"required": []string{"lane"}}}
 }
 
-// attach gives an agent tools.
-func attach(ctx context.Context, c caller, agent string, tools ...string) error {
+// attachTools attaches tools to an agent.
+func attachTools(ctx context.Context, c caller, agent string, tools ...string) error {
 	for _, id := range tools {
-		if err := c.do(ctx, "POST", "/api/agents/"+agent+"/tools", thing{"tool_id": id}, nil); err != nil {
+		if err := c.do(ctx, "POST", "/api/agents/"+agent+"/tools", object{"tool_id": id}, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// plan is what the witness does when a request arrives.
-type plan struct {
+// witnessPlan is what the witness does when a request arrives.
+type witnessPlan struct {
 	Do   string `json:"do"`
 	When string `json:"when"`
 	PID  int    `json:"pid,omitempty"`
@@ -290,11 +290,11 @@ type plan struct {
 	SlowMS int `json:"slow_ms,omitempty"`
 }
 
-// fault is what goes wrong during one life of the server.
+// fault is what goes wrong during one life of a server.
 type fault struct {
-	commit int    // which of its commits it dies at; 0 for none
-	when   string // before or after
-	plans  []plan // at the witness, one for each arrival
+	commit int           // which of its commits it dies at; 0 for none
+	when   string        // before or after
+	plans  []witnessPlan // at the witness, one for each arrival
 }
 
 func (f fault) String() string {
@@ -315,8 +315,8 @@ func (f fault) env() []string {
 	return []string{"REEVE_FAULT=commit:" + strconv.Itoa(f.commit) + ":" + f.when}
 }
 
-// told is what is known of a call when it has come to its end.
-type told struct {
+// callOutcome is what is known of a call at its end.
+type callOutcome struct {
 	key      string
 	op       reeve.Operation
 	surfaced bool // it was unknown, and in the inbox
@@ -324,8 +324,9 @@ type told struct {
 	kills    int
 }
 
-// life runs one server with its fault, and a client that does all it can. Killed tells whether the server was.
-func (r *rig) life(ctx context.Context, w world, s scenario, f fault, c *told) (killed bool, err error) {
+// runLife runs one server with its fault, and a client that does all it can. killed reports whether the server was
+// killed.
+func (r *rig) runLife(ctx context.Context, w world, s scenario, f fault, c *callOutcome) (killed bool, err error) {
 	p, err := r.serve(w, f.env()...)
 	if err != nil {
 		return false, err
@@ -340,8 +341,8 @@ func (r *rig) life(ctx context.Context, w world, s scenario, f fault, c *told) (
 	if err := r.witness.do(ctx, "PUT", "/plans/"+c.key, plans, nil); err != nil {
 		return false, err
 	}
-	if err = p.await(ctx); err == nil {
-		err = r.drive(ctx, w, p, s, c)
+	if err = p.waitUntilReady(ctx); err == nil {
+		err = r.driveCall(ctx, w, p, s, c)
 	}
 	if err != nil && !errors.Is(err, errGone) {
 		return false, fmt.Errorf("%w\nserver's log: %s", err, &p.log)
@@ -358,15 +359,14 @@ func (r *rig) life(ctx context.Context, w world, s scenario, f fault, c *told) (
 	}
 	if err == nil && p.killed {
 		c.kills++
-		err = w.sound(ctx)
+		err = w.checkFile(ctx)
 	}
 	return p.killed, err
 }
 
-// drive is the client, and the person behind it: it makes the call with its key, approves or accepts it when asked to,
-// looks after operations whose outcome is unknown, and waits for the end. After a crash it is run again from its
-// beginning.
-func (r *rig) drive(ctx context.Context, w world, p *process, s scenario, told *told) error {
+// driveCall plays the client and its person: it makes the call with its key, approves or accepts it, resolves unknown
+// outcomes, and waits for the end. After a crash it starts over.
+func (r *rig) driveCall(ctx context.Context, w world, p *process, s scenario, told *callOutcome) error {
 	c, err := w.owner(p, s.workspace)
 	if err != nil {
 		return err
@@ -379,7 +379,7 @@ func (r *rig) drive(ctx context.Context, w world, p *process, s scenario, told *
 	}
 	id := res.OperationID
 	if res.ProposalID != "" {
-		if id, err = accept(ctx, c, res.ProposalID); err != nil {
+		if id, err = acceptTwice(ctx, c, res.ProposalID); err != nil {
 			return err
 		}
 	}
@@ -404,7 +404,7 @@ func (r *rig) drive(ctx context.Context, w world, p *process, s scenario, told *
 	})
 }
 
-// approve says yes to what waits in the inbox for this operation.
+// approve approves what waits in the inbox for an operation.
 func approve(ctx context.Context, c caller, op string) error {
 	var inbox api.Inbox
 	if err := c.do(ctx, "GET", "/api/inbox", nil, &inbox); err != nil {
@@ -413,7 +413,7 @@ func approve(ctx context.Context, c caller, op string) error {
 	for _, a := range inbox.Approvals {
 		if a.OperationID == op {
 			err := c.do(ctx, "POST", "/api/approvals/"+a.ID+"/decision", map[string]string{"decision": "approve"}, nil)
-			if refusedWith(err, http.StatusConflict) {
+			if hasStatus(err, http.StatusConflict) {
 				return nil // it was answered meanwhile
 			}
 			return err
@@ -422,8 +422,8 @@ func approve(ctx context.Context, c caller, op string) error {
 	return nil // it has moved on
 }
 
-// resolve is the person who finds an unknown outcome in the inbox, looks at the far side, and says what they saw.
-func (r *rig) resolve(ctx context.Context, c caller, s scenario, told *told) error {
+// resolve plays the person who finds an unknown outcome in the inbox, asks the witness, and reports what they saw.
+func (r *rig) resolve(ctx context.Context, c caller, s scenario, told *callOutcome) error {
 	if s.class != reeve.Unsafe {
 		return fmt.Errorf("a %s operation became unknown: %s", s.class, told.op.Message)
 	}
@@ -435,7 +435,7 @@ func (r *rig) resolve(ctx context.Context, c caller, s scenario, told *told) err
 		return fmt.Errorf("operation %s is unknown, and not in the inbox", told.op.ID)
 	}
 	told.surfaced = true
-	n, err := r.effects(ctx, told.op.ID)
+	n, err := r.countEffects(ctx, told.op.ID)
 	if err != nil {
 		return err
 	}
@@ -446,38 +446,38 @@ func (r *rig) resolve(ctx context.Context, c caller, s scenario, told *told) err
 		told.again++
 	}
 	err = c.do(ctx, "POST", "/api/operations/"+told.op.ID+"/resolve", map[string]string{"resolution": word}, nil)
-	if refusedWith(err, http.StatusConflict) {
+	if hasStatus(err, http.StatusConflict) {
 		return nil
 	}
 	return err
 }
 
-// effects asks the witness.
-func (r *rig) effects(ctx context.Context, op string) (int, error) {
+// countEffects asks the witness for the number of effects of a key.
+func (r *rig) countEffects(ctx context.Context, op string) (int, error) {
 	var count struct{ Effects int }
 	err := r.witness.do(ctx, "GET", "/effects/"+op, nil, &count)
-	if refusedWith(err, http.StatusNotFound) {
+	if hasStatus(err, http.StatusNotFound) {
 		return 0, nil
 	}
 	return count.Effects, err
 }
 
-// limit is how long one point of the sweep may take. On PostgreSQL a dead server is waited for.
+// limit is the time limit for one point of a sweep. On PostgreSQL the next server waits for the dead one.
 const limit = 2 * time.Minute
 
-// trial makes one call through a series of lives, each with its fault, and one without; then it checks everything.
-// Fired tells whether the last fault killed its server.
-func (r *rig) trial(e *engine, s scenario, honest bool, faults ...fault) (fired bool, err error) {
+// runTrial makes one call through a series of lives, each with its fault, and one life without, and checks everything.
+// fired reports whether the last fault killed its server.
+func (r *rig) runTrial(e *engine, s scenario, honest bool, faults ...fault) (fired bool, err error) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
 	defer cancel()
-	w, err := e.fresh()
+	w, err := e.newPreparedWorld()
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, w.remove()) }()
-	c := &told{key: fmt.Sprintf("call-%d", r.keys.Add(1))}
+	c := &callOutcome{key: fmt.Sprintf("call-%d", r.keys.Add(1))}
 	defer func() {
-		r.tally(e, s.name, func(l *row) {
+		r.count(e, s.name, func(l *row) {
 			l.calls++
 			l.kills += c.kills
 			if c.surfaced {
@@ -486,11 +486,11 @@ func (r *rig) trial(e *engine, s scenario, honest bool, faults ...fault) (fired 
 		})
 	}()
 	for _, f := range faults {
-		if fired, err = r.life(ctx, w, s, f, c); err != nil {
+		if fired, err = r.runLife(ctx, w, s, f, c); err != nil {
 			return fired, err
 		}
 		if !honest {
-			if err := w.forget(ctx); err != nil {
+			if err := w.forgetDeadServers(ctx); err != nil {
 				return fired, err
 			}
 		}
@@ -500,9 +500,9 @@ func (r *rig) trial(e *engine, s scenario, honest bool, faults ...fault) (fired 
 		return fired, err
 	}
 	defer p.kill()
-	if err = p.await(ctx); err == nil {
-		if err = r.drive(ctx, w, p, s, c); err == nil {
-			err = r.check(ctx, e, w, p, s, c)
+	if err = p.waitUntilReady(ctx); err == nil {
+		if err = r.driveCall(ctx, w, p, s, c); err == nil {
+			err = r.checkCall(ctx, e, w, p, s, c)
 		}
 	}
 	if err != nil {
@@ -511,32 +511,32 @@ func (r *rig) trial(e *engine, s scenario, honest bool, faults ...fault) (fired 
 	if err := p.stop(); err != nil {
 		return fired, err
 	}
-	return fired, w.audit(ctx)
+	return fired, w.checkLedger(ctx)
 }
 
-// check compares what Reeve says of a call at its end with what the witness saw.
-func (r *rig) check(ctx context.Context, e *engine, w world, p *process, s scenario, told *told) error {
+// checkCall compares the record of a call at its end with the witness.
+func (r *rig) checkCall(ctx context.Context, e *engine, w world, p *process, s scenario, told *callOutcome) error {
 	c, err := w.owner(p, s.workspace)
 	if err != nil {
 		return err
 	}
 	var wrong []error
 	if s.workspace == limited {
-		wrong = append(wrong, r.budgets(ctx, w, p, 1, told.sent())) // before our own reading draws on them
+		wrong = append(wrong, r.checkBudgets(ctx, w, p, 1, told.maxSends())) // before our own reading draws on them
 	}
 	n := 0
 	if s.class == reeve.Local {
-		body, err := r.read(ctx, w, p, s, told.key)
+		body, err := r.readFile(ctx, w, p, s, told.key)
 		if err != nil {
 			return err
 		}
 		if body == told.key {
 			n = 1
 		}
-	} else if n, err = r.effects(ctx, told.op.ID); err != nil {
+	} else if n, err = r.countEffects(ctx, told.op.ID); err != nil {
 		return err
 	}
-	r.judge(e, s, n)
+	r.countEffect(e, s, n)
 	if n != 1 || told.op.State != reeve.Committed {
 		wrong = append(wrong, fmt.Errorf("operation %s is %s (%s), and the witness saw %d effects", told.op.ID,
 			told.op.State, told.op.Message, n))
@@ -570,9 +570,9 @@ func (r *rig) check(ctx context.Context, e *engine, w world, p *process, s scena
 	return errors.Join(wrong...)
 }
 
-// judge notes how often an effect that should have happened once did.
-func (r *rig) judge(e *engine, s scenario, n int) {
-	r.tally(e, s.name, func(l *row) {
+// countEffect counts an effect that should have happened once as lost or doubled if it did not.
+func (r *rig) countEffect(e *engine, s scenario, n int) {
+	r.count(e, s.name, func(l *row) {
 		if n == 0 {
 			l.lost++
 		}
@@ -582,8 +582,8 @@ func (r *rig) judge(e *engine, s scenario, n int) {
 	})
 }
 
-// read gives a session's file, as its agent sees it.
-func (r *rig) read(ctx context.Context, w world, p *process, s scenario, session string) (string, error) {
+// readFile returns a file of a session as its agent sees it.
+func (r *rig) readFile(ctx context.Context, w world, p *process, s scenario, session string) (string, error) {
 	c, err := w.owner(p, s.workspace)
 	if err != nil {
 		return "", err
@@ -595,11 +595,11 @@ func (r *rig) read(ctx context.Context, w world, p *process, s scenario, session
 	return res.Content, err
 }
 
-// sent is how often a call that had its effect once may have been sent: each time a person has it run again counts.
-func (c *told) sent() int64 { return int64(1 + c.again) }
+// maxSends returns how often a call with one effect may have been sent. Each repeat by a person counts.
+func (c *callOutcome) maxSends() int64 { return int64(1 + c.again) }
 
-// budgets checks that nothing stays reserved, and that what was used is what happened.
-func (r *rig) budgets(ctx context.Context, w world, p *process, least, most int64) error {
+// checkBudgets checks that nothing stays reserved and that the budgets match what happened.
+func (r *rig) checkBudgets(ctx context.Context, w world, p *process, least, most int64) error {
 	c, err := w.owner(p, limited)
 	if err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"reeve/api"
 )
 
-// togetherScript makes five calls at once in one item, and one after them.
-const togetherScript = `
+// concurrentScript makes five parallel calls in one item, and one after them.
+const concurrentScript = `
 await Items.withItem('one', 'One', async (ctx) => {
   if (ctx.item.isDone) return;
   const all = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((x) => General.farKeyed({ lane: input + '-' + x })));
@@ -20,7 +20,7 @@ await Items.withItem('one', 'One', async (ctx) => {
 });
 'over'`
 
-var wrongTogether = []count{
+var wrongConcurrentCalls = []rowCount{
 	{"runs beside the one", `SELECT count(*) - 1 FROM runs`},
 	{"runs that did not complete", `SELECT count(*) FROM runs WHERE state <> 'completed'`},
 	{"items that are not done at their first attempt",
@@ -31,42 +31,41 @@ var wrongTogether = []count{
 	{"files beside the one", `SELECT count(*) - 1 FROM session_files`},
 }
 
-// TestK15_KillAtEveryCommitOfCallsSideBySide kills the real server before and after every commit of an item whose
-// handler makes five calls at once. Whichever of them were on their way, the script that starts again from the top
-// makes each of them once.
-func TestK15_KillAtEveryCommitOfCallsSideBySide(t *testing.T) {
+// TestK15_KillAtEveryCommitOfConcurrentCalls kills the real server before and after every commit of an item whose
+// handler makes five parallel calls. The script starts over and makes each of them once.
+func TestK15_KillAtEveryCommitOfConcurrentCalls(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		var err error
-		e.template, err = r.furnish(t.Context(), e, func(c caller) error {
-			if err := c.do(t.Context(), "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"),
+		e.template, err = r.newWorld(t.Context(), e, func(c caller) error {
+			if err := c.do(t.Context(), "POST", "/api/tools", r.newWitnessTool("far_keyed", "keyed", "side_effecting"),
 				nil); err != nil {
 				return err
 			}
-			return c.do(t.Context(), "POST", "/api/automations", thing{"name": "gatherer", "source": togetherScript,
+			return c.do(t.Context(), "POST", "/api/automations", object{"name": "gatherer", "source": concurrentScript,
 				"tools": []string{"far_keyed", "write_file"}}, nil)
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.everyCommit(e, 12, func(ctx context.Context, w world, p *process) error {
-			return r.driveAutomation(ctx, w, p, "gatherer", laneOf(w))
-		}, r.checkTogether)
+		r.killAtEveryCommit(e, 12, func(ctx context.Context, w world, p *process) error {
+			return r.driveAutomation(ctx, w, p, "gatherer", worldLane(w))
+		}, r.checkConcurrentCalls)
 	}
 }
 
-// laneOf tells worlds apart at the witness.
-func laneOf(w world) string { return w.engine.name + "-" + filepath.Base(w.dir) }
+// worldLane returns a name that distinguishes worlds at the witness.
+func worldLane(w world) string { return w.engine.name + "-" + filepath.Base(w.dir) }
 
-// checkTogether looks at the database, and asks the witness: each lane of this world had one effect.
-func (r *rig) checkTogether(ctx context.Context, w world) error {
+// checkConcurrentCalls checks the database, and that each lane of this world had one effect at the witness.
+func (r *rig) checkConcurrentCalls(ctx context.Context, w world) error {
 	db, err := w.open()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	wrong := counted(ctx, db, wrongTogether)
+	wrong := checkRows(ctx, db, wrongConcurrentCalls)
 	var seen []struct {
 		Lane    string
 		Effects int
@@ -76,25 +75,25 @@ func (r *rig) checkTogether(ctx context.Context, w world) error {
 	}
 	effects := map[string]int{}
 	for _, c := range seen {
-		if strings.HasPrefix(c.Lane, laneOf(w)+"-") {
+		if strings.HasPrefix(c.Lane, worldLane(w)+"-") {
 			effects[c.Lane] += c.Effects
 		}
 	}
 	for _, x := range []string{"a", "b", "c", "d", "e"} {
-		if n := effects[laneOf(w)+"-"+x]; n != 1 {
+		if n := effects[worldLane(w)+"-"+x]; n != 1 {
 			wrong = append(wrong, fmt.Errorf("%s had %d effects", x, n))
 		}
 	}
 	return errors.Join(wrong...)
 }
 
-// driveAutomation wakes an automation, with a key, and waits until its run has ended.
+// driveAutomation wakes an automation with a key and waits until its run has ended.
 func (r *rig) driveAutomation(ctx context.Context, w world, p *process, name, input string) error {
 	c, err := w.owner(p, unlimited)
 	if err != nil {
 		return err
 	}
-	if err := c.do(ctx, "POST", "/api/agents/"+name+"/wake", thing{"input": input}, nil, "Idempotency-Key",
+	if err := c.do(ctx, "POST", "/api/agents/"+name+"/wake", object{"input": input}, nil, "Idempotency-Key",
 		"the-one"); err != nil {
 		return err
 	}

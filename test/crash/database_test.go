@@ -20,7 +20,7 @@ import (
 	"reeve/internal/store/storetest"
 )
 
-// engine makes worlds: data directories, each with a database of its own.
+// engine creates worlds: data directories with a database each.
 type engine struct {
 	name     string
 	base     string // where worlds are made
@@ -54,8 +54,7 @@ func postgresEngine(t *testing.T) *engine {
 	return e
 }
 
-// pgbouncerEngine is PostgreSQL whose servers reach it through PgBouncer in transaction mode. They share few
-// connections.
+// pgbouncerEngine is PostgreSQL behind PgBouncer in transaction mode with few connections.
 func pgbouncerEngine(t *testing.T) *engine {
 	t.Helper()
 	e := postgresEngine(t)
@@ -63,7 +62,7 @@ func pgbouncerEngine(t *testing.T) *engine {
 	return e
 }
 
-// url is the database as servers get it.
+// url returns the database URL that servers get.
 func (w world) url() string {
 	if w.engine.through != nil {
 		return w.engine.through(w.database)
@@ -71,13 +70,13 @@ func (w world) url() string {
 	return w.database
 }
 
-// empty makes a world where no server has ever run.
-func (e *engine) empty() (world, error) { return e.make(world{}) }
+// newEmptyWorld creates a world in which no server has run.
+func (e *engine) newEmptyWorld() (world, error) { return e.copyWorld(world{}) }
 
-// fresh makes a copy of the template.
-func (e *engine) fresh() (world, error) { return e.make(e.template) }
+// newPreparedWorld creates a copy of the template.
+func (e *engine) newPreparedWorld() (world, error) { return e.copyWorld(e.template) }
 
-func (e *engine) make(from world) (w world, err error) {
+func (e *engine) copyWorld(from world) (w world, err error) {
 	w.engine = e
 	if w.dir, err = os.MkdirTemp(e.base, "world"); err != nil {
 		return w, err
@@ -108,13 +107,13 @@ func (e *engine) make(from world) (w world, err error) {
 	u.Path = "/" + name
 	w.database = u.String()
 	if from.database != "" {
-		err = w.original()
+		err = w.clearIdentity()
 	}
 	return w, err
 }
 
-// original makes a copy of a database one that no server has seen: a server would hold a copy.
-func (w world) original() error {
+// clearIdentity makes a copy of a database count as the original. A server on a copy would start held.
+func (w world) clearIdentity() error {
 	db, err := w.open()
 	if err != nil {
 		return err
@@ -123,7 +122,7 @@ func (w world) original() error {
 	return errors.Join(err, db.Close())
 }
 
-// remove takes a world away.
+// remove deletes a world.
 func (w world) remove() error {
 	err := os.RemoveAll(w.dir)
 	if w.database != "" {
@@ -137,7 +136,7 @@ func (w world) remove() error {
 	return err
 }
 
-// copyFiles copies those of the files that are there.
+// copyFiles copies those of the named files that exist.
 func copyFiles(to, from string, names ...string) error {
 	for _, name := range names {
 		in, err := os.Open(filepath.Join(from, name))
@@ -159,7 +158,7 @@ func copyFiles(to, from string, names ...string) error {
 	return nil
 }
 
-// open gives a handle on the database, past the server.
+// open opens the database without a server.
 func (w world) open() (*sql.DB, error) {
 	if w.database != "" {
 		return sql.Open("pgx", w.database)
@@ -167,9 +166,9 @@ func (w world) open() (*sql.DB, error) {
 	return sql.Open("sqlite", "file:"+filepath.Join(w.dir, "reeve.db"))
 }
 
-// forget lets the dead be known as dead. Servers that share a PostgreSQL database believe that one lives until it has
-// been silent for 20 seconds; this is those 20 seconds, passed at once.
-func (w world) forget(ctx context.Context) error {
+// forgetDeadServers makes dead servers known as dead. Servers on one PostgreSQL database consider another alive until
+// it has been silent for 20 seconds. This function skips that time.
+func (w world) forgetDeadServers(ctx context.Context) error {
 	if w.database == "" {
 		return nil
 	}
@@ -185,8 +184,8 @@ func (w world) forget(ctx context.Context) error {
 	return errors.Join(err, db.Close())
 }
 
-// sound checks a SQLite file as a crash left it, on a copy: whoever opens it first repairs it.
-func (w world) sound(ctx context.Context) error {
+// checkFile checks a SQLite file as a crash left it. It uses a copy, because opening a file repairs it.
+func (w world) checkFile(ctx context.Context) error {
 	if w.database != "" {
 		return nil
 	}
@@ -203,10 +202,10 @@ func (w world) sound(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	return integrity(ctx, db)
+	return checkIntegrity(ctx, db)
 }
 
-func integrity(ctx context.Context, db *sql.DB) error {
+func checkIntegrity(ctx context.Context, db *sql.DB) error {
 	var verdict string
 	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check").Scan(&verdict); err != nil {
 		return err
@@ -224,8 +223,8 @@ func integrity(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// never lists what must not be in the ledger when everything has come to an end: each counts offending rows.
-var never = []count{
+// forbiddenRows are queries that count rows that must not exist in the ledger when everything has ended.
+var forbiddenRows = []rowCount{
 	{"operations that have no end", `SELECT count(*) FROM calls WHERE operation_id IS NOT NULL AND state IN ('prepared', 'dispatched', 'parked')
 		OR (state = 'unknown' AND resolution = '')`},
 	{"calls without a result", `SELECT count(*) FROM calls WHERE result_id = '' OR result_info = ''`},
@@ -250,8 +249,8 @@ var never = []count{
 		`SELECT abs((SELECT count(*) FROM notifications) - (SELECT count(*) FROM events WHERE name = 'NOTIFICATION'))`},
 }
 
-// audit reads the ledger itself, once no server runs on it.
-func (w world) audit(ctx context.Context) error {
+// checkLedger checks the ledger in the database, when no server runs on it.
+func (w world) checkLedger(ctx context.Context) error {
 	db, err := w.open()
 	if err != nil {
 		return err
@@ -259,9 +258,9 @@ func (w world) audit(ctx context.Context) error {
 	defer func() { _ = db.Close() }()
 	var wrong []error
 	if w.database == "" {
-		wrong = append(wrong, integrity(ctx, db))
+		wrong = append(wrong, checkIntegrity(ctx, db))
 	}
-	for _, n := range never {
+	for _, n := range forbiddenRows {
 		var rows int
 		if err := db.QueryRowContext(ctx, n.query).Scan(&rows); err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", n.what, err))

@@ -7,8 +7,8 @@ import (
 	"reeve"
 )
 
-// delegateScript is a boss who hands a task to a helper, who reaches out, answers, and is passed on; then the boss
-// calls it into the conversation. Each knows by what it is told where it is, so that it goes on after a restart.
+// delegateScript is a model script: boss delegates a task to helper, which has an effect and answers; then boss loops
+// it in. Each answer depends only on the messages, so that the work continues after a restart.
 const delegateScript = `answers:
   - {when: {system: I am boss, said: go}, text: "I ask.", calls: [{name: delegate, args: {agent: helper, input: "reach out"}}]}
   - {when: {system: I am boss, tool: delegate}, text: "Come in.", calls: [{name: loop_in, args: {agent: helper, input: "tell them"}}]}
@@ -18,8 +18,8 @@ const delegateScript = `answers:
   - {when: {system: I am helper, said: tell them}, text: "I reached it."}
 `
 
-// wrongDelegations lists what must not be when the boss's turn has come to its end.
-var wrongDelegations = []count{
+// wrongDelegations are queries that count rows that must not exist when the turn of the boss has ended.
+var wrongDelegations = []rowCount{
 	{"runs beside the boss's and the helper's two", `SELECT count(*) - 3 FROM runs`},
 	{"runs that did not complete", `SELECT count(*) FROM runs WHERE state <> 'completed'`},
 	{"wakes that still wait", `SELECT count(*) FROM wakes WHERE state <> 'taken'`},
@@ -39,41 +39,40 @@ var wrongDelegations = []count{
 	{"results that were told beside the three", `SELECT count(*) - 3 FROM frames WHERE body LIKE '%"tool_result"%'`},
 }
 
-// TestW17_KillAtEveryCommitOfADelegation kills the real server before and after every commit of a turn that delegates,
-// and then calls the other agent in: asked, begun, answered, each effect and its result, ended, delivered, taken up.
-// Whatever dies where, the other is asked once each time, its effect happens once, its answer is delivered once, and
-// both end.
+// TestW17_KillAtEveryCommitOfADelegation kills the real server before and after every commit of a turn that delegates
+// and then loops the other agent in. The other agent is asked once each time, its effect happens once, its answer is
+// delivered once, and both runs end.
 func TestW17_KillAtEveryCommitOfADelegation(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.follow(delegateScript)
+	r.useScript(delegateScript)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		var talk reeve.Conversation
 		var err error
-		e.template, err = r.furnish(t.Context(), e, func(c caller) error {
+		e.template, err = r.newWorld(t.Context(), e, func(c caller) error {
 			ctx := t.Context()
-			if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"),
+			if err := c.do(ctx, "POST", "/api/tools", r.newWitnessTool("far_keyed", "keyed", "side_effecting"),
 				nil); err != nil {
 				return err
 			}
 			for _, name := range []string{"boss", "helper"} {
 				if err := c.do(ctx, "POST", "/api/agents",
-					thing{"name": name, "config": thing{"instructions": "I am " + name + "."}}, nil); err != nil {
+					object{"name": name, "config": object{"instructions": "I am " + name + "."}}, nil); err != nil {
 					return err
 				}
 			}
-			if err := attach(ctx, c, "boss", "delegate", "loop_in", "far_keyed"); err != nil {
+			if err := attachTools(ctx, c, "boss", "delegate", "loop_in", "far_keyed"); err != nil {
 				return err
 			}
-			if err := attach(ctx, c, "helper", "far_keyed"); err != nil {
+			if err := attachTools(ctx, c, "helper", "far_keyed"); err != nil {
 				return err
 			}
-			return c.do(ctx, "POST", "/api/conversations", thing{"agent": "boss"}, &talk)
+			return c.do(ctx, "POST", "/api/conversations", object{"agent": "boss"}, &talk)
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.everyCommit(e, 24, func(ctx context.Context, w world, p *process) error {
+		r.killAtEveryCommit(e, 24, func(ctx context.Context, w world, p *process) error {
 			return r.driveTurn(ctx, w, p,
 				talk.ID)
 		},

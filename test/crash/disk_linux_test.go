@@ -10,9 +10,9 @@ import (
 	"reeve/api"
 )
 
-// TestDisk_FailedWritesAreNotCalledDamage checks that a failed write is reported as a disk failure, not as a damaged
+// TestDisk_FailedWritesAreNotReportedAsDamage checks that a failed write is reported as a disk failure, not as a damaged
 // database, and that the server works again as soon as the disk does.
-func TestDisk_FailedWritesAreNotCalledDamage(t *testing.T) {
+func TestDisk_FailedWritesAreNotReportedAsDamage(t *testing.T) {
 	t.Parallel()
 	r, e := newRig(t), sqliteEngine(t)
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -23,18 +23,18 @@ func TestDisk_FailedWritesAreNotCalledDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w, err := e.empty()
+	w, err := e.newEmptyWorld()
 	must(err)
 	p, err := r.serve(w)
 	must(err)
 	defer p.kill()
-	must(p.await(ctx))
+	must(p.waitUntilReady(ctx))
 	c, err := w.owner(p, unlimited)
 	must(err)
-	must(c.do(ctx, "POST", "/api/agents", thing{"name": "clerk"}, nil))
+	must(c.do(ctx, "POST", "/api/agents", object{"name": "clerk"}, nil))
 	write := func(content string) error {
 		return c.do(ctx, "POST", "/api/agents/clerk/calls",
-			thing{"tool": "write_file", "args": thing{"path": "a", "content": content}}, nil)
+			object{"tool": "write_file", "args": object{"path": "a", "content": content}}, nil)
 	}
 	must(write("b"))
 	var was unix.Rlimit
@@ -46,7 +46,7 @@ func TestDisk_FailedWritesAreNotCalledDamage(t *testing.T) {
 		strings.Contains(err.Error(), "restore") {
 		t.Errorf("%v", err)
 	}
-	out, err := r.cli(ctx, w, "doctor")
+	out, err := r.runCLI(ctx, w, "doctor")
 	if err == nil || !strings.Contains(out, "disk of the database failed") ||
 		strings.Contains(out, "reeve restore") {
 		t.Errorf("doctor: %v: %s", err, out)
@@ -54,11 +54,11 @@ func TestDisk_FailedWritesAreNotCalledDamage(t *testing.T) {
 	must(unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_FSIZE, &was, nil))
 	must(write("d"))
 	must(p.stop())
-	must(w.sound(ctx))
+	must(w.checkFile(ctx))
 	var list api.AgentList
 	p, err = r.serve(w)
 	must(err)
-	must(p.await(ctx))
+	must(p.waitUntilReady(ctx))
 	c, err = w.owner(p, unlimited)
 	must(err)
 	must(c.do(ctx, "GET", "/api/agents", nil, &list))

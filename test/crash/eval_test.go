@@ -15,8 +15,8 @@ import (
 	"reeve/api"
 )
 
-// TestCrashEval_I20 kills the server and the command at random moments while it asks forty questions. In the end each
-// is answered, and was asked once.
+// TestCrashEval_I20 kills the server and the command at random moments while the command asks forty questions. In the
+// end each is answered and was asked once.
 func TestCrashEval_I20(t *testing.T) {
 	t.Parallel()
 	const questions, kills = 40, 8
@@ -33,13 +33,13 @@ func TestCrashEval_I20(t *testing.T) {
 	err := errors.Join(os.WriteFile(tasks, []byte(lines.String()), 0o644),
 		os.WriteFile(script, []byte(
 			"answers:\n  - when: {said: Say}\n    text: \"It is {{said}}\"\n    delay: 100ms\n"), 0o644))
-	listen, listenErr := steadyAddress()
+	listen, listenErr := reserveAddress()
 	if err := errors.Join(err, listenErr); err != nil {
 		t.Fatal(err)
 	}
 	env := []string{"REEVE_LISTEN=" + listen, "REEVE_MODEL_SCRIPT=" + script}
-	w, err := r.furnish(ctx, sqliteEngine(t),
-		func(c caller) error { return c.do(ctx, "POST", "/api/agents", thing{"name": "clerk"}, nil) })
+	w, err := r.newWorld(ctx, sqliteEngine(t),
+		func(c caller) error { return c.do(ctx, "POST", "/api/agents", object{"name": "clerk"}, nil) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,11 +47,11 @@ func TestCrashEval_I20(t *testing.T) {
 	for killed, done := 0, false; !done; {
 		if server == nil {
 			if server, err = r.serve(w, env...); err == nil {
-				err = server.await(ctx)
+				err = server.waitUntilReady(ctx)
 			}
 		}
 		if command == nil && err == nil {
-			command, err = r.family.start(r.environment(w), r.program, "eval", tasks, "--agent", "clerk", "--out",
+			command, err = r.family.start(r.serverEnv(w), r.program, "eval", tasks, "--agent", "clerk", "--out",
 				results, "--json")
 		}
 		if err != nil {

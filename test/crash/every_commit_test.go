@@ -9,12 +9,12 @@ import (
 	"reeve"
 )
 
-// most bounds how many commits a scenario can have.
-const most = 60
+// maxCommits limits how many commits a scenario can have.
+const maxCommits = 60
 
-// sweep kills at every point. In the short form PostgreSQL gets every effect of the plain classes, and the commits of
-// two.
-func (r *rig) sweep(engines []*engine) {
+// killEverywhere kills at every point. The short form tries every effect of the plain classes on PostgreSQL, and the
+// commits of two.
+func (r *rig) killEverywhere(engines []*engine) {
 	var jobs, slow []func() // the slow ones wait, as they must, for a dead server to be given up by the living
 	for _, e := range engines {
 		quick := !*crashFull && e.server != nil
@@ -24,10 +24,10 @@ func (r *rig) sweep(engines []*engine) {
 				continue
 			}
 			if s.class != reeve.Local {
-				for i, faults := range atEffects(*crashFull || plain || s.class == reeve.Unsafe) {
+				for i, faults := range listEffectFaults(*crashFull || plain || s.class == reeve.Unsafe) {
 					honest := e.server != nil && (*crashFull || i == 1)
 					job := func() {
-						if _, err := r.trial(e, s, honest, faults...); err != nil {
+						if _, err := r.runTrial(e, s, honest, faults...); err != nil {
 							r.t.Errorf("%s, %s, %v: %v", e.name, s.name, faults, err)
 						}
 					}
@@ -46,37 +46,37 @@ func (r *rig) sweep(engines []*engine) {
 				if !plain {
 					first = r.firstCommit(e)
 				}
-				jobs = append(jobs, func() { r.atCommits(e, s, fault{commit: first, when: when}) })
+				jobs = append(jobs, func() { r.killAtCommits(e, s, fault{commit: first, when: when}) })
 				if s.class == reeve.Local || !*crashFull && !plain {
 					continue
 				}
 				// Again while it recovers: from a request that arrived, and from one that did not.
 				jobs = append(jobs, func() {
-					r.atCommits(e, s, fault{plans: []plan{{Do: "kill", When: "counted"}}}, fault{commit: 1, when: when})
+					r.killAtCommits(e, s, fault{plans: []witnessPlan{{Do: "kill", When: "counted"}}}, fault{commit: 1, when: when})
 				})
 				if *crashFull || s.class == reeve.Unsafe {
 					jobs = append(jobs, func() {
-						r.atCommits(e, s, fault{plans: []plan{{Do: "kill", When: "before"}}},
+						r.killAtCommits(e, s, fault{plans: []witnessPlan{{Do: "kill", When: "before"}}},
 							fault{commit: 1, when: when})
 					})
 				}
 			}
 		}
 		for _, when := range []string{"before", "after"} {
-			jobs = append(jobs, func() { r.atFirstStart(e, when) })
+			jobs = append(jobs, func() { r.killAtFirstStart(e, when) })
 		}
 	}
 	var group sync.WaitGroup
-	group.Go(func() { together(make(chan struct{}, 20), slow) })
-	together(points, jobs)
+	group.Go(func() { runJobs(make(chan struct{}, 20), slow) })
+	runJobs(pointSlots, jobs)
 	group.Wait()
 }
 
-// points bounds how many points of all sweeps together are tried at once: each keeps a server busy.
-var points = make(chan struct{}, 6)
+// pointSlots limits how many points of all sweeps are tried at once. Each keeps a server busy.
+var pointSlots = make(chan struct{}, 6)
 
-// together runs jobs, each when there is a slot for it.
-func together(slots chan struct{}, jobs []func()) {
+// runJobs runs jobs, each when a slot is free.
+func runJobs(slots chan struct{}, jobs []func()) {
 	var group sync.WaitGroup
 	for _, job := range jobs {
 		slots <- struct{}{}
@@ -88,16 +88,15 @@ func together(slots chan struct{}, jobs []func()) {
 	group.Wait()
 }
 
-// atCommits repeats the scenario with its last fault at each commit in turn, until one life sees it through: the
-// commits are counted by dying at them. In the short form, of the kills after a commit only every third is tried: a
-// kill before the next commit finds the same database.
-func (r *rig) atCommits(e *engine, s scenario, faults ...fault) {
+// killAtCommits repeats the scenario with its last fault at each commit in turn, until a life survives. The short form
+// tries only every third kill after a commit, because a kill before the next commit finds the same database.
+func (r *rig) killAtCommits(e *engine, s scenario, faults ...fault) {
 	last, step := &faults[len(faults)-1], 1
 	if last.when == "after" && !*crashFull {
 		step = 3
 	}
-	for failures := 0; last.commit <= most && failures < 3; last.commit += step {
-		fired, err := r.trial(e, s, false, faults...)
+	for failures := 0; last.commit <= maxCommits && failures < 3; last.commit += step {
+		fired, err := r.runTrial(e, s, false, faults...)
 		if err != nil {
 			r.t.Errorf("%s, %s, %v: %v", e.name, s.name, faults, err)
 			failures++
@@ -105,14 +104,14 @@ func (r *rig) atCommits(e *engine, s scenario, faults ...fault) {
 			return
 		}
 	}
-	if last.commit > most {
+	if last.commit > maxCommits {
 		r.t.Errorf("%s, %s: it never stops committing", e.name, s.name)
 	}
 }
 
-// atEffects is what can happen to a request, each a series of lives: that its server is killed, or everything.
-func atEffects(everything bool) (all [][]fault) {
-	one := func(do, when string) fault { return fault{plans: []plan{{Do: do, When: when}}} }
+// listEffectFaults returns the faults that can happen to a request, each as a series of lives.
+func listEffectFaults(everything bool) (all [][]fault) {
+	one := func(do, when string) fault { return fault{plans: []witnessPlan{{Do: do, When: when}}} }
 	for _, when := range []string{"before", "counted", "answered"} {
 		all = append(all, []fault{one("kill", when)})
 	}
@@ -124,8 +123,8 @@ func atEffects(everything bool) (all [][]fault) {
 	}
 	// Twice: what is sent again meets the same fate.
 	for _, first := range []string{"before", "counted"} {
-		all = append(all, []fault{{plans: []plan{{Do: "drop", When: first}, {Do: "kill", When: "before"}}}},
-			[]fault{{plans: []plan{{Do: "drop", When: first}, {Do: "kill", When: "counted"}}}})
+		all = append(all, []fault{{plans: []witnessPlan{{Do: "drop", When: first}, {Do: "kill", When: "before"}}}},
+			[]fault{{plans: []witnessPlan{{Do: "drop", When: first}, {Do: "kill", When: "counted"}}}})
 		for _, second := range []string{"before", "counted", "answered"} {
 			if *crashFull {
 				all = append(all, []fault{one("kill", first), one("kill", second)})
@@ -135,14 +134,14 @@ func atEffects(everything bool) (all [][]fault) {
 	return all
 }
 
-// firstCommits keeps what firstCommit found, by engine.
+// firstCommits has the results of firstCommit by engine.
 var firstCommits = struct {
 	sync.Mutex
 	of map[string]int
 }{of: map[string]int{}}
 
-// firstCommit is where a sweep of a prepared world begins. Every server makes the same commits before it answers, so
-// the short form kills there only in the plain scenarios of TestCrash and begins after them everywhere else.
+// firstCommit returns the commit at which a sweep of a prepared world begins. Every server makes the same commits
+// before it answers, so the short form kills there only in the plain scenarios of TestCrash.
 func (r *rig) firstCommit(e *engine) int {
 	if *crashFull {
 		return 1
@@ -152,8 +151,8 @@ func (r *rig) firstCommit(e *engine) int {
 	if n, ok := firstCommits.of[e.name]; ok {
 		return n
 	}
-	for n := 1; n <= most; n++ {
-		answered, err := r.answersBefore(e, n)
+	for n := 1; n <= maxCommits; n++ {
+		answered, err := r.answersBeforeCommit(e, n)
 		if err != nil {
 			r.t.Errorf("%s, start, kill before commit %d: %v", e.name, n, err)
 			return 1
@@ -167,11 +166,11 @@ func (r *rig) firstCommit(e *engine) int {
 	return 1
 }
 
-// answersBefore tells whether a server that is killed before a commit has answered until then.
-func (r *rig) answersBefore(e *engine, commit int) (answered bool, err error) {
+// answersBeforeCommit reports whether a server that is killed before a commit has answered until then.
+func (r *rig) answersBeforeCommit(e *engine, commit int) (answered bool, err error) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
 	defer cancel()
-	w, err := e.fresh()
+	w, err := e.newPreparedWorld()
 	if err != nil {
 		return false, err
 	}
@@ -181,15 +180,15 @@ func (r *rig) answersBefore(e *engine, commit int) (answered bool, err error) {
 		return false, err
 	}
 	defer p.kill()
-	if err = p.await(ctx); errors.Is(err, errGone) {
+	if err = p.waitUntilReady(ctx); errors.Is(err, errGone) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// atFirstStart kills a server that has never run before at each commit, and looks whether the owner gets in afterwards.
-func (r *rig) atFirstStart(e *engine, when string) {
-	for n := 1; n <= most; n++ {
+// killAtFirstStart kills a server at each commit of its first start, and checks that the owner can log in afterwards.
+func (r *rig) killAtFirstStart(e *engine, when string) {
+	for n := 1; n <= maxCommits; n++ {
 		fired, err := r.firstStart(e, fault{commit: n, when: when})
 		if err != nil {
 			r.t.Errorf("%s, first start, kill %s commit %d: %v", e.name, when, n, err)
@@ -203,7 +202,7 @@ func (r *rig) atFirstStart(e *engine, when string) {
 func (r *rig) firstStart(e *engine, f fault) (fired bool, err error) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
 	defer cancel()
-	w, err := e.empty()
+	w, err := e.newEmptyWorld()
 	if err != nil {
 		return false, err
 	}
@@ -213,7 +212,7 @@ func (r *rig) firstStart(e *engine, f fault) (fired bool, err error) {
 		return false, err
 	}
 	defer first.kill()
-	if err = first.await(ctx); err == nil {
+	if err = first.waitUntilReady(ctx); err == nil {
 		err = first.stop()
 	}
 	if err != nil && !errors.Is(err, errGone) {
@@ -225,7 +224,7 @@ func (r *rig) firstStart(e *engine, f fault) (fired bool, err error) {
 		return fired, err
 	}
 	defer p.kill()
-	if err := p.await(ctx); err != nil {
+	if err := p.waitUntilReady(ctx); err != nil {
 		return fired, err
 	}
 	c, err := w.owner(p, unlimited)

@@ -17,48 +17,48 @@ import (
 type keyedPost struct {
 	name string // its key, and under which the id in its answer is known to those after it
 	path string // {name} stands for the id of an earlier one
-	body thing  // likewise
+	body object // likewise
 }
 
-// keyedPosts are POSTs of many kinds that make something new each, named after the series.
+// keyedPosts returns POSTs of many kinds, each of which creates something named after the series.
 func (r *rig) keyedPosts(series string) []keyedPost {
 	agent := "/api/agents/" + series
 	toolID := strings.ReplaceAll(series, "-", "_")
-	farTool := r.farTool(toolID, "keyed", "side_effecting")
+	farTool := r.newWitnessTool(toolID, "keyed", "side_effecting")
 	return []keyedPost{
-		{"agent", "/api/agents", thing{"name": series, "policy": thing{"tools": thing{"write_file": "ask"}}}},
+		{"agent", "/api/agents", object{"name": series, "policy": object{"tools": object{"write_file": "ask"}}}},
 		{"tool", "/api/tools", farTool},
-		{"attached", agent + "/tools", thing{"tool_id": toolID}},
-		{"attached too", agent + "/tools", thing{"tool_id": "write_file"}},
-		{"subscription", agent + "/subscriptions", thing{"class": "key", "name": "TASK"}},
-		{"schedule", "/api/schedules", thing{"agent": series, "name": series, "cadence_type": "interval",
+		{"attached", agent + "/tools", object{"tool_id": toolID}},
+		{"attached too", agent + "/tools", object{"tool_id": "write_file"}},
+		{"subscription", agent + "/subscriptions", object{"class": "key", "name": "TASK"}},
+		{"schedule", "/api/schedules", object{"agent": series, "name": series, "cadence_type": "interval",
 			"cadence_value": "200h"}},
-		{"note", "/api/notes", thing{"agent": series, "content": series}},
-		{"token", "/api/tokens", thing{"name": series, "user": series, "role": "viewer"}},
-		{"workspace", "/api/workspaces", thing{"id": series}},
-		{"conversation", "/api/conversations", thing{"agent": series, "title": series}},
-		{"participant", "/api/conversations/{conversation}/participants", thing{"kind": "user", "id": series}},
-		{"category", "/api/journal/categories", thing{"name": series}},
-		{"label", "/api/journal/labels", thing{"name": series}},
-		{"task", "/api/journal/tasks", thing{"category_id": "{category}", "title": series}},
-		{"labelled", "/api/journal/tasks/{task}/labels", thing{"add_label_ids": []string{"{label}"}}},
-		{"checklist", "/api/journal/checklists", thing{"task_id": "{task}", "title": series}},
-		{"items", "/api/journal/checklists/{checklist}/items", thing{"items": []thing{{"title": series}}}},
-		{"automation", "/api/automations", thing{"name": series + "-auto", "source": "1"}},
-		{"version", "/api/automations/" + series + "-auto/versions", thing{"source": "2"}},
+		{"note", "/api/notes", object{"agent": series, "content": series}},
+		{"token", "/api/tokens", object{"name": series, "user": series, "role": "viewer"}},
+		{"workspace", "/api/workspaces", object{"id": series}},
+		{"conversation", "/api/conversations", object{"agent": series, "title": series}},
+		{"participant", "/api/conversations/{conversation}/participants", object{"kind": "user", "id": series}},
+		{"category", "/api/journal/categories", object{"name": series}},
+		{"label", "/api/journal/labels", object{"name": series}},
+		{"task", "/api/journal/tasks", object{"category_id": "{category}", "title": series}},
+		{"labelled", "/api/journal/tasks/{task}/labels", object{"add_label_ids": []string{"{label}"}}},
+		{"checklist", "/api/journal/checklists", object{"task_id": "{task}", "title": series}},
+		{"items", "/api/journal/checklists/{checklist}/items", object{"items": []object{{"title": series}}}},
+		{"automation", "/api/automations", object{"name": series + "-auto", "source": "1"}},
+		{"version", "/api/automations/" + series + "-auto/versions", object{"source": "2"}},
 		{"paused", "/api/automations/" + series + "-auto/pause", nil},
 		{"resumed", "/api/automations/" + series + "-auto/resume", nil},
-		{"import", "/api/mail/imports", thing{"source": series}},
+		{"import", "/api/mail/imports", object{"source": series}},
 		{"imported", "/api/mail/imports/{import}/finish", nil},
-		{"call", agent + "/calls", thing{"tool": "write_file", "session": series,
-			"args": thing{"path": effectFile, "content": series}}},
-		{"approved", "/api/approvals/{call}/decision", thing{"decision": "approve"}},
-		{"stopped", "/api/stop", thing{"agent": series}},
-		{"started", "/api/resume", thing{"agent": series}},
+		{"call", agent + "/calls", object{"tool": "write_file", "session": series,
+			"args": object{"path": effectFile, "content": series}}},
+		{"approved", "/api/approvals/{call}/decision", object{"decision": "approve"}},
+		{"stopped", "/api/stop", object{"agent": series}},
+		{"started", "/api/resume", object{"agent": series}},
 	}
 }
 
-// keyedRows counts what the POSTs of one series make, of all series together. There is to be one of each.
+// keyedRows counts what the POSTs of one series create. There must be one of each.
 var keyedRows = map[string]string{
 	"agents":        `SELECT count(*) FROM agents WHERE name LIKE 'keyed-%' AND name NOT LIKE '%-auto'`,
 	"tools":         `SELECT count(*) FROM tools WHERE id LIKE 'keyed_%' AND workspace_id = 'default'`,
@@ -83,14 +83,14 @@ var keyedRows = map[string]string{
 }
 
 // TestG30_KeysSurviveKills kills the real server at random moments while clients make POSTs of many kinds with
-// Idempotency-Keys. Each that was cut off is repeated with the same key at the next server: every one is answered with
-// a success, and makes one row.
+// Idempotency-Keys. An interrupted request is repeated with its key at the next server. Every request succeeds and
+// creates one row.
 func TestG30_KeysSurviveKills(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		t.Run(e.name, func(t *testing.T) {
-			w, err := e.empty()
+			w, err := e.newEmptyWorld()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,28 +100,28 @@ func TestG30_KeysSurviveKills(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			series, cut, err := r.keyedStorm(ctx, w, kills)
+			series, cut, err := r.killDuringKeyedPosts(ctx, w, kills)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Logf("%d series of POSTs, %d of them repeated", series, cut)
-			if err := w.keyedOnce(ctx, series); err != nil {
+			if err := w.checkKeyedRows(ctx, series); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// keyedStorm kills servers while clients make series of POSTs. It tells how many series there were, and how often a
-// request was repeated because its server was gone.
-func (r *rig) keyedStorm(ctx context.Context, w world, kills int) (series, cut int, err error) {
+// killDuringKeyedPosts kills servers while clients make series of POSTs. It returns the number of series and of
+// repeated requests.
+func (r *rig) killDuringKeyedPosts(ctx context.Context, w world, kills int) (series, cut int, err error) {
 	last, err := r.serve(w)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { last.kill() }()
-	var on stage
-	on.enter(last)
+	var on currentServer
+	on.set(last)
 	var over atomic.Bool
 	var made, repeated atomic.Int64
 	var group sync.WaitGroup
@@ -130,24 +130,24 @@ func (r *rig) keyedStorm(ctx context.Context, w world, kills int) (series, cut i
 		group.Go(func() {
 			for n := 0; wrong[i] == nil && (n == 0 || !over.Load()); n++ {
 				made.Add(1)
-				wrong[i] = r.keyedSeries(ctx, w, &on, fmt.Sprintf("keyed-%d-%d", i, n), &repeated)
+				wrong[i] = r.postSeries(ctx, w, &on, fmt.Sprintf("keyed-%d-%d", i, n), &repeated)
 			}
 		})
 	}
 	for n := 0; n < kills && err == nil; n++ {
 		if rand.N(4) > 0 {
-			_ = last.await(ctx) // some die while they start, most while they serve
+			_ = last.waitUntilReady(ctx) // some die while they start, most while they serve
 		}
 		select {
 		case <-time.After(rand.N(longest)):
 		case <-ctx.Done():
 		}
 		last.kill()
-		if err = w.forget(ctx); err == nil {
+		if err = w.forgetDeadServers(ctx); err == nil {
 			last, err = r.serve(w)
 		}
 		if err == nil {
-			on.enter(last)
+			on.set(last)
 		}
 	}
 	over.Store(true)
@@ -158,18 +158,18 @@ func (r *rig) keyedStorm(ctx context.Context, w world, kills int) (series, cut i
 	return int(made.Load()), int(repeated.Load()), last.stop()
 }
 
-// keyedSeries makes the POSTs of one series, each however many servers that takes.
-func (r *rig) keyedSeries(ctx context.Context, w world, on *stage, series string, repeated *atomic.Int64) error {
+// postSeries makes the POSTs of one series, each through as many servers as it takes.
+func (r *rig) postSeries(ctx context.Context, w world, on *currentServer, series string, repeated *atomic.Int64) error {
 	ids := map[string]string{}
 	for _, post := range r.keyedPosts(series) {
 		path, body := post.path, post.body
 		for name, id := range ids {
 			path = strings.ReplaceAll(path, "{"+name+"}", id)
 		}
-		body = named(body, ids)
+		body = replaceNames(body, ids)
 		for {
-			p, next := on.look()
-			err := p.await(ctx)
+			p, next := on.get()
+			err := p.waitUntilReady(ctx)
 			var made struct {
 				ID         string `json:"id"`
 				ApprovalID string `json:"approval_id"`
@@ -184,7 +184,7 @@ func (r *rig) keyedSeries(ctx context.Context, w world, on *stage, series string
 					err = c.do(ctx, "POST", path, body, into, "Idempotency-Key", series+" "+post.name)
 				}
 			}
-			if post.name == "token" && refusedWith(err, http.StatusConflict) &&
+			if post.name == "token" && hasStatus(err, http.StatusConflict) &&
 				strings.Contains(err.Error(), "shown only once") {
 				err = nil // it was made, and is there; which is counted in the end
 			}
@@ -206,15 +206,15 @@ func (r *rig) keyedSeries(ctx context.Context, w world, on *stage, series string
 	return nil
 }
 
-// named puts ids in the place of names.
-func named(body thing, ids map[string]string) thing {
+// replaceNames replaces names by ids.
+func replaceNames(body object, ids map[string]string) object {
 	put := func(s string) string {
 		for name, id := range ids {
 			s = strings.ReplaceAll(s, "{"+name+"}", id)
 		}
 		return s
 	}
-	out := thing{}
+	out := object{}
 	for k, v := range body {
 		switch v := v.(type) {
 		case string:
@@ -232,8 +232,8 @@ func named(body thing, ids map[string]string) thing {
 	return out
 }
 
-// keyedOnce checks that each POST of each series has made one row.
-func (w world) keyedOnce(ctx context.Context, series int) error {
+// checkKeyedRows checks that each POST of each series has created one row.
+func (w world) checkKeyedRows(ctx context.Context, series int) error {
 	db, err := w.open()
 	if err != nil {
 		return err

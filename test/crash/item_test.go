@@ -14,7 +14,7 @@ import (
 	"reeve/api"
 )
 
-// itemScript works through 200 items, with an effect of each class in turn.
+// itemScript processes 200 items with an effect of each class in turn.
 const itemScript = `
 const act = [
   (lane) => Session.writeFile({ path: '/' + lane, content: lane }),
@@ -30,9 +30,9 @@ for (let i = 0; i < 200; i++) {
 
 const crashItems = 200
 
-// TestCrashItems_K15 kills the real server at random moments while an automation works through its items, restarts it,
-// and lets the run go on; the person in the inbox looks at the far side. When all items are done, the witness has seen
-// one effect for each.
+// TestCrashItems_K15 kills the real server at random moments while an automation processes items, restarts it, and lets
+// the run continue. A person resolves unknown outcomes. When all items are done, the witness has seen one effect for
+// each.
 func TestCrashItems_K15(t *testing.T) {
 	kills := 8
 	if *crashFull {
@@ -41,18 +41,18 @@ func TestCrashItems_K15(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) *engine{"sqlite": sqliteEngine, "postgres": postgresEngine} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := newRig(t).itemStorm(open(t), kills); err != nil {
+			if err := newRig(t).killDuringItems(open(t), kills); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// itemStorm runs automations, one after the other, until the server has been killed often enough.
-func (r *rig) itemStorm(e *engine, kills int) (err error) {
+// killDuringItems runs automations, one after the other, until the server has been killed often enough.
+func (r *rig) killDuringItems(e *engine, kills int) (err error) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute+time.Duration(kills)*5*time.Second)
 	defer cancel()
-	w, err := r.furnish(ctx, e, func(c caller) error { return r.equip(ctx, c) })
+	w, err := r.newWorld(ctx, e, func(c caller) error { return r.createTools(ctx, c) })
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (r *rig) itemStorm(e *engine, kills int) (err error) {
 			}
 			last := killed >= kills
 			if !last {
-				go strike(ctx, p)
+				go killAtRandom(ctx, p)
 			}
 			n, err := r.driveItems(ctx, w, p, name)
 			surfaced += n
@@ -82,10 +82,10 @@ func (r *rig) itemStorm(e *engine, kills int) (err error) {
 			if over {
 				break
 			}
-			if killed++; p.answered() {
+			if killed++; p.hasAnswered() {
 				serving++
 			}
-			if err := w.forget(ctx); err != nil {
+			if err := w.forgetDeadServers(ctx); err != nil {
 				return err
 			}
 		}
@@ -98,10 +98,10 @@ func (r *rig) itemStorm(e *engine, kills int) (err error) {
 	return nil
 }
 
-// strike kills a server at a random moment: one in eight from when it starts, the others from when it answers.
-func strike(ctx context.Context, p *process) {
+// killAtRandom kills a server at a random moment: one in eight during its start, the others after it answers.
+func killAtRandom(ctx context.Context, p *process) {
 	if rand.N(8) > 0 {
-		_ = p.await(ctx) // one that has ended needs no killing
+		_ = p.waitUntilReady(ctx) // one that has ended needs no killing
 	}
 	select {
 	case <-time.After(rand.N(900 * time.Millisecond)):
@@ -111,10 +111,10 @@ func strike(ctx context.Context, p *process) {
 	p.kill()
 }
 
-// driveItems is the client and the person: it sees to it that there is a run, answers the inbox, and waits until every
-// item is done.
+// driveItems plays client and person: it starts a run if there is none, resolves unknown outcomes, and waits until
+// every item is done.
 func (r *rig) driveItems(ctx context.Context, w world, p *process, name string) (surfaced int, err error) {
-	if err := p.await(ctx); err != nil {
+	if err := p.waitUntilReady(ctx); err != nil {
 		return 0, err
 	}
 	c, err := w.owner(p, unlimited)
@@ -122,9 +122,9 @@ func (r *rig) driveItems(ctx context.Context, w world, p *process, name string) 
 		return 0, err
 	}
 	at := "/api/automations/" + name
-	err = c.do(ctx, "POST", "/api/automations", thing{"name": name, "source": itemScript,
+	err = c.do(ctx, "POST", "/api/automations", object{"name": name, "source": itemScript,
 		"tools": []string{"write_file", "far_keyed", "far_verifiable", "far_unsafe"}}, nil)
-	if err != nil && !refusedWith(err, http.StatusConflict) {
+	if err != nil && !hasStatus(err, http.StatusConflict) {
 		return 0, err
 	}
 	asked := false
@@ -137,7 +137,7 @@ func (r *rig) driveItems(ctx context.Context, w world, p *process, name string) 
 			if op.Effect != reeve.Unsafe {
 				return false, fmt.Errorf("a %s operation became unknown: %s", op.Effect, op.Message)
 			}
-			n, err := r.effects(ctx, op.ID)
+			n, err := r.countEffects(ctx, op.ID)
 			if err != nil {
 				return false, err
 			}
@@ -145,8 +145,8 @@ func (r *rig) driveItems(ctx context.Context, w world, p *process, name string) 
 			if n > 0 {
 				word = "happened"
 			}
-			if err := c.do(ctx, "POST", "/api/operations/"+op.ID+"/resolve", thing{"resolution": word},
-				nil); err != nil && !refusedWith(err, http.StatusConflict) {
+			if err := c.do(ctx, "POST", "/api/operations/"+op.ID+"/resolve", object{"resolution": word},
+				nil); err != nil && !hasStatus(err, http.StatusConflict) {
 				return false, err
 			}
 			surfaced++
@@ -163,7 +163,7 @@ func (r *rig) driveItems(ctx context.Context, w world, p *process, name string) 
 			}
 			if !asked {
 				asked = true
-				return false, c.do(ctx, "POST", at+"/runs", thing{"input": name}, nil)
+				return false, c.do(ctx, "POST", at+"/runs", object{"input": name}, nil)
 			}
 			if len(runs.Runs) > 0 && runs.Runs[0].Run.State == reeve.RunFailed &&
 				runs.Runs[0].Run.Code != reeve.Crashed {
@@ -175,9 +175,9 @@ func (r *rig) driveItems(ctx context.Context, w world, p *process, name string) 
 	})
 }
 
-// checkItems compares the ledger with the witness, once no server runs.
+// checkItems compares the ledger with the witness, when no server runs.
 func (r *rig) checkItems(ctx context.Context, w world, name string) error {
-	if err := w.sound(ctx); err != nil {
+	if err := w.checkFile(ctx); err != nil {
 		return err
 	}
 	var seen []struct {

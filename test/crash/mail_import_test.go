@@ -15,11 +15,11 @@ import (
 	"reeve/api"
 )
 
-// crashMails is how many mails lie there, a third in each of three forms.
+// crashMails is the number of mails, a third in each of three formats.
 const crashMails = 6000
 
-// layMail writes a mailbox of each form.
-func layMail(dir string) error {
+// writeMailboxes writes a mailbox of each format.
+func writeMailboxes(dir string) error {
 	var box, lines strings.Builder
 	for i := range crashMails {
 		mail := fmt.Sprintf("Message-ID: <%d@x>\nFrom: a@x\nSubject: mail %d\nDate: Tue, 1 Sep 2026 10:00:00 "+
@@ -48,8 +48,8 @@ func layMail(dir string) error {
 	return nil
 }
 
-// TestCrashImport_I16 kills the server and the importer at random moments until the import is done. Every mail is there
-// once, and was counted once.
+// TestCrashImport_I16 kills the server and the importer at random moments until the import is done. Every mail exists
+// once and was counted once.
 func TestCrashImport_I16(t *testing.T) {
 	t.Parallel()
 	kills, engines := 8, []*engine{sqliteEngine(t), postgresEngine(t)}
@@ -58,12 +58,12 @@ func TestCrashImport_I16(t *testing.T) {
 	}
 	r := newRig(t)
 	mail := t.TempDir()
-	if err := layMail(mail); err != nil {
+	if err := writeMailboxes(mail); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range engines {
 		for left := kills; left > 0; {
-			killed, err := r.importStorm(e, mail, left)
+			killed, err := r.killDuringImport(e, mail, left)
 			if err != nil {
 				t.Fatalf("%s: %v", e.name, err)
 			}
@@ -72,9 +72,9 @@ func TestCrashImport_I16(t *testing.T) {
 	}
 }
 
-// steadyAddress is one for every server of a test, so that its client finds the next. Its port is below those that the
-// kernel gives away, so nobody gets it while a server is dead.
-func steadyAddress() (string, error) {
+// reserveAddress returns one address for all servers of a test, so that a client finds the next. Its port is outside
+// the range that the kernel assigns, so that no other process gets it while a server is dead.
+func reserveAddress() (string, error) {
 	for range 100 {
 		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20_000+rand.N(10_000))); err == nil {
 			return l.Addr().String(), l.Close()
@@ -83,15 +83,15 @@ func steadyAddress() (string, error) {
 	return "", errors.New("no port is free below 30000")
 }
 
-// importStorm imports once, into a world of its own, and says how often it came to a kill.
-func (r *rig) importStorm(e *engine, mail string, kills int) (killed int, err error) {
+// killDuringImport imports once into its own world and returns the number of kills.
+func (r *rig) killDuringImport(e *engine, mail string, kills int) (killed int, err error) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute+time.Duration(kills)*10*time.Second)
 	defer cancel()
-	listen, err := steadyAddress()
+	listen, err := reserveAddress()
 	if err != nil {
 		return killed, err
 	}
-	w, err := e.empty()
+	w, err := e.newEmptyWorld()
 	if err != nil {
 		return killed, err
 	}
@@ -103,12 +103,12 @@ func (r *rig) importStorm(e *engine, mail string, kills int) (killed int, err er
 			if server, err = r.serve(w, "REEVE_LISTEN="+listen); err != nil {
 				return killed, err
 			}
-			if err := server.await(ctx); err != nil {
+			if err := server.waitUntilReady(ctx); err != nil {
 				return killed, err
 			}
 		}
 		if importer == nil {
-			if importer, err = r.family.start(r.environment(w), r.program, "import", "mail", mail,
+			if importer, err = r.family.start(r.serverEnv(w), r.program, "import", "mail", mail,
 				"--json"); err != nil {
 				return killed, err
 			}

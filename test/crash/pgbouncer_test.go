@@ -20,17 +20,17 @@ func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 	t.Parallel()
 	const clients, each = 6, 20
 	r, e := newRig(t), pgbouncerEngine(t)
-	r.follow(turnScript)
+	r.useScript(turnScript)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*limit)
 	defer cancel()
-	w, err := r.furnish(ctx, e, func(c caller) error {
-		if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"), nil); err != nil {
+	w, err := r.newWorld(ctx, e, func(c caller) error {
+		if err := c.do(ctx, "POST", "/api/tools", r.newWitnessTool("far_keyed", "keyed", "side_effecting"), nil); err != nil {
 			return err
 		}
-		if err := c.do(ctx, "POST", "/api/agents", thing{"name": "bot"}, nil); err != nil {
+		if err := c.do(ctx, "POST", "/api/agents", object{"name": "bot"}, nil); err != nil {
 			return err
 		}
-		return attach(ctx, c, "bot", "write_file", "read_file", "far_keyed")
+		return attachTools(ctx, c, "bot", "write_file", "read_file", "far_keyed")
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 		if servers[i], err = r.serve(mine); err != nil {
 			t.Fatal(err)
 		}
-		if err := servers[i].await(ctx); err != nil {
+		if err := servers[i].waitUntilReady(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if callers[i], err = w.owner(servers[i], unlimited); err != nil {
@@ -68,7 +68,7 @@ func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 				at++
 				return false, nil
 			}
-			if refusedWith(err, 409) {
+			if hasStatus(err, 409) {
 				return false, nil
 			}
 			return err == nil, err
@@ -83,15 +83,15 @@ func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 			var talk reeve.Conversation
 			var turn reeve.Turn
 			name := fmt.Sprint("client-", i)
-			err := insist(i, "POST", "/api/conversations", thing{"agent": "bot"}, &talk, "Idempotency-Key",
+			err := insist(i, "POST", "/api/conversations", object{"agent": "bot"}, &talk, "Idempotency-Key",
 				name+"-talk")
 			if err == nil {
 				path := "/api/conversations/" + talk.ID + "/turns"
-				err = insist(i, "POST", path, thing{"content": "go"}, &turn, "Idempotency-Key", name+"-turn")
+				err = insist(i, "POST", path, object{"content": "go"}, &turn, "Idempotency-Key", name+"-turn")
 			}
 			for k := 0; k < each && err == nil; k++ {
 				key := fmt.Sprint(name, "-", k)
-				body := thing{"tool": "far_keyed", "args": thing{"lane": key}}
+				body := object{"tool": "far_keyed", "args": object{"lane": key}}
 				err = insist(i+k, "POST", "/api/agents/bot/calls", body, nil, "Idempotency-Key", key)
 				if k == 2 {
 					begin()
@@ -113,7 +113,7 @@ func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 	all.Wait()
 
 	doctor := exec.CommandContext(ctx, r.program, "doctor")
-	doctor.Env = append([]string{"PATH=" + os.Getenv("PATH")}, r.environment(w)...)
+	doctor.Env = append([]string{"PATH=" + os.Getenv("PATH")}, r.serverEnv(w)...)
 	out, err := doctor.CombinedOutput()
 	if !strings.Contains(string(out), "uses a pooler, so reeve backup requires database_direct") {
 		t.Errorf("reeve doctor: %v\n%s", err, out)
@@ -141,7 +141,7 @@ func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 		}
 	}
 	const operations = clients * (each + 2) // each call, and the two of each turn that change something
-	wrong := counted(ctx, db, []count{
+	wrong := checkRows(ctx, db, []rowCount{
 		{"turns too few or too many", fmt.Sprintf(`SELECT abs(count(*) - %d) FROM runs
 			WHERE state = 'completed' AND output = 'All is done.'`, clients)},
 		{"runs too few or too many", fmt.Sprintf(`SELECT abs(count(*) - %d) FROM runs`, clients)},
@@ -166,7 +166,7 @@ func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 		if err := rows.Scan(&id); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := r.effects(ctx, id); err != nil || n != 1 {
+		if n, err := r.countEffects(ctx, id); err != nil || n != 1 {
 			t.Errorf("operation %s had %d effects, %v", id, n, err)
 		}
 	}

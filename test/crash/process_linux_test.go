@@ -2,5 +2,5 @@ package crash_test
 
 import "syscall"
 
-// orphanless makes the kernel end a child whose parent died, as a test that runs out of time does.
-func orphanless() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
+// killWithParent makes the kernel kill a child process when its parent dies, for example at a test timeout.
+func killWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

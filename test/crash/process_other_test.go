@@ -4,4 +4,5 @@ package crash_test
 
 import "syscall"
 
-func orphanless() *syscall.SysProcAttr { return nil }
+// killWithParent returns nil: only Linux can kill a child process when its parent dies.
+func killWithParent() *syscall.SysProcAttr { return nil }

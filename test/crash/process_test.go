@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// process is a real server or witness: a process of its own that can be killed as a power cut would.
+// process is a real server or witness that can be killed as by a power cut.
 type process struct {
 	cmd    *exec.Cmd
 	url    string        // where it answers; set before ready is closed
@@ -27,39 +27,39 @@ type process struct {
 	gone   chan struct{} // closed when it has ended
 	killed bool          // it was ended by SIGKILL; set before gone is closed
 	err    error         // how it ended; set before gone is closed
-	log    journal
+	log    logBuffer
 }
 
-// journal is what a process wrote to standard error.
-type journal struct {
+// logBuffer is what a process wrote to standard error.
+type logBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-func (j *journal) Write(b []byte) (int, error) {
+func (j *logBuffer) Write(b []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.b.Write(b)
 }
 
-func (j *journal) String() string {
+func (j *logBuffer) String() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.b.String()
 }
 
-// family is the processes that are running, so that none outlives the test.
-type family struct {
+// processGroup has the running processes, so that none outlives the test.
+type processGroup struct {
 	mu    sync.Mutex
 	alive map[*process]bool
 }
 
-// start runs a program until it ends. It does not wait for it to be ready.
-func (f *family) start(env []string, program string, args ...string) (*process, error) {
+// start starts a program. It does not wait until the program is ready.
+func (f *processGroup) start(env []string, program string, args ...string) (*process, error) {
 	p := &process{cmd: exec.Command(program, args...), ready: make(chan struct{}), gone: make(chan struct{})}
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
 	p.cmd.Stderr = &p.log
-	p.cmd.SysProcAttr = orphanless()
+	p.cmd.SysProcAttr = killWithParent()
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -89,8 +89,8 @@ func (f *family) start(env []string, program string, args ...string) (*process, 
 	return p, nil
 }
 
-// end kills whatever still runs.
-func (f *family) end() {
+// killAll kills the processes that still run.
+func (f *processGroup) killAll() {
 	f.mu.Lock()
 	var left []*process
 	for p := range f.alive {
@@ -102,8 +102,8 @@ func (f *family) end() {
 	}
 }
 
-// answered tells whether the process got as far as answering.
-func (p *process) answered() bool {
+// hasAnswered reports whether the process became ready.
+func (p *process) hasAnswered() bool {
 	select {
 	case <-p.ready:
 		return true
@@ -112,14 +112,14 @@ func (p *process) answered() bool {
 	}
 }
 
-// kill is the power cut. It waits until the process is gone.
+// kill kills the process and waits until it has ended.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // it may have ended
 	<-p.gone
 }
 
-// await waits until the process answers. errGone means that it ended before.
-func (p *process) await(ctx context.Context) error {
+// waitUntilReady waits until the process is ready. errGone means that it ended before.
+func (p *process) waitUntilReady(ctx context.Context) error {
 	select {
 	case <-p.ready:
 		return nil
@@ -133,7 +133,7 @@ func (p *process) await(ctx context.Context) error {
 	return errGone
 }
 
-// stop asks the process to end, as an operator does, and waits until it has.
+// stop sends SIGTERM and waits until the process has ended.
 func (p *process) stop() error {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 	select {
@@ -148,24 +148,24 @@ func (p *process) stop() error {
 	return nil
 }
 
-// errGone is what a client sees of a crash: no connection, or one that broke off.
+// errGone is the error of a request without an answer: no connection, or a broken one.
 var errGone = errors.New("the server is gone")
 
-// refusal is an answer that is not a success.
-type refusal struct {
+// statusError is an answer that is not a success.
+type statusError struct {
 	status int
 	text   string
 }
 
-func (r *refusal) Error() string { return fmt.Sprintf("status %d: %s", r.status, r.text) }
+func (r *statusError) Error() string { return fmt.Sprintf("status %d: %s", r.status, r.text) }
 
-// refusedWith tells whether an error is an answer with this status.
-func refusedWith(err error, status int) bool {
-	var r *refusal
+// hasStatus reports whether an error is an answer with a status.
+func hasStatus(err error, status int) bool {
+	var r *statusError
 	return errors.As(err, &r) && r.status == status
 }
 
-// caller makes requests as a client outside does.
+// caller makes requests as an outside client.
 type caller struct {
 	http      *http.Client
 	url       string
@@ -173,7 +173,7 @@ type caller struct {
 	workspace string
 }
 
-// do makes a request. Headers come in pairs. It fails with errGone when there was no answer.
+// do makes a request. Headers come in pairs. It fails with errGone if there was no answer.
 func (c caller) do(ctx context.Context, method, path string, in, out any, headers ...string) error {
 	var body io.Reader
 	if in != nil {
@@ -210,7 +210,7 @@ func (c caller) do(ctx context.Context, method, path string, in, out any, header
 		return fmt.Errorf("%w: %w", errGone, err)
 	}
 	if res.StatusCode >= 300 {
-		return fmt.Errorf("%s %s: %w", method, path, &refusal{res.StatusCode, string(b)})
+		return fmt.Errorf("%s %s: %w", method, path, &statusError{res.StatusCode, string(b)})
 	}
 	if out == nil {
 		return nil
@@ -218,8 +218,8 @@ func (c caller) do(ctx context.Context, method, path string, in, out any, header
 	return json.Unmarshal(b, out)
 }
 
-// build makes the real binary and the witness, once for all tests, in the directory that TestMain removes.
-var build = sync.OnceValue(func() error {
+// buildPrograms builds the real binary and the witness once, in the folder that TestMain removes.
+var buildPrograms = sync.OnceValue(func() error {
 	out, err := exec.Command("go", "build", "-o", os.Getenv(buildDir)+"/", "reeve/cmd/reeve",
 		"reeve/cmd/witness").CombinedOutput()
 	if err != nil {
@@ -228,19 +228,19 @@ var build = sync.OnceValue(func() error {
 	return nil
 })
 
-// buildDir names the environment variable in which TestMain says where programs are built.
+// buildDir is the environment variable that names the folder for built programs.
 const buildDir = "REEVE_TEST_BUILD"
 
-// programs gives the paths of the real binary and of the witness.
-func programs(t *testing.T) (server, witness string) {
+// programPaths returns the paths of the real binary and of the witness.
+func programPaths(t *testing.T) (server, witness string) {
 	t.Helper()
-	if err := build(); err != nil {
+	if err := buildPrograms(); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(os.Getenv(buildDir), "reeve"), filepath.Join(os.Getenv(buildDir), "witness")
 }
 
-// poll calls f until it says that it is done, or fails, or ctx ends.
+// poll calls f until it is done, it fails, or ctx ends.
 func poll(ctx context.Context, what string, f func() (bool, error)) error {
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		if done, err := f(); done || err != nil {

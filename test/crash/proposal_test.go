@@ -7,8 +7,9 @@ import (
 	"reeve"
 )
 
-// accept says yes to a proposal twice, as people do, and gives the operation that applies it.
-func accept(ctx context.Context, c caller, id string) (string, error) {
+// acceptTwice accepts a proposal twice, as a client that repeats its request, and returns the operation that applies
+// it.
+func acceptTwice(ctx context.Context, c caller, id string) (string, error) {
 	var p reeve.Proposal
 	for range 2 {
 		if err := c.do(ctx, "POST", "/api/proposals/"+id+"/accept", map[string]string{}, &p); err != nil {
@@ -19,27 +20,27 @@ func accept(ctx context.Context, c caller, id string) (string, error) {
 }
 
 // TestL27_KillAtEveryCommitOfAnAcceptance kills the real server before and after every commit of a call that is
-// proposed, accepted and applied, and when its request is at the witness; its client makes the call again with its key
-// and accepts it again. Whatever dies where, there is one item, one operation and one effect.
+// proposed, accepted and applied, and while its request is at the witness. The client repeats call and acceptance.
+// There is one item, one operation and one effect.
 func TestL27_KillAtEveryCommitOfAnAcceptance(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var jobs []func()
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		var err error
-		e.template, err = r.furnish(t.Context(), e, func(c caller) error {
+		e.template, err = r.newWorld(t.Context(), e, func(c caller) error {
 			ctx := t.Context()
-			if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"),
+			if err := c.do(ctx, "POST", "/api/tools", r.newWitnessTool("far_keyed", "keyed", "side_effecting"),
 				nil); err != nil {
 				return err
 			}
 			if err := c.do(ctx, "POST", "/api/agents",
-				thing{"name": "careful", "policy": thing{"tiers": thing{"side_effecting": "propose"}}},
+				object{"name": "careful", "policy": object{"tiers": object{"side_effecting": "propose"}}},
 				nil); err != nil {
 				return err
 			}
 			for _, tool := range []string{"write_file", "read_file", "far_keyed"} {
-				if err := c.do(ctx, "POST", "/api/agents/careful/tools", thing{"tool_id": tool}, nil); err != nil {
+				if err := c.do(ctx, "POST", "/api/agents/careful/tools", object{"tool_id": tool}, nil); err != nil {
 					return err
 				}
 			}
@@ -54,12 +55,12 @@ func TestL27_KillAtEveryCommitOfAnAcceptance(t *testing.T) {
 				continue
 			}
 			for _, when := range []string{"before", "after"} {
-				jobs = append(jobs, func() { r.atCommits(e, s, fault{commit: 1, when: when}) })
+				jobs = append(jobs, func() { r.killAtCommits(e, s, fault{commit: 1, when: when}) })
 			}
 			if s.class == reeve.Keyed {
 				jobs = append(jobs, func() {
 					for _, when := range []string{"before", "counted", "answered"} {
-						if _, err := r.trial(e, s, false, fault{plans: []plan{{Do: "kill", When: when}}}); err != nil {
+						if _, err := r.runTrial(e, s, false, fault{plans: []witnessPlan{{Do: "kill", When: when}}}); err != nil {
 							t.Errorf("%s, %s, killed %s: %v", e.name, s.name, when, err)
 						}
 					}
@@ -67,7 +68,7 @@ func TestL27_KillAtEveryCommitOfAnAcceptance(t *testing.T) {
 			}
 		}
 	}
-	together(points, jobs)
+	runJobs(pointSlots, jobs)
 	r.report()
 	for _, l := range r.table {
 		if l.kills < 6 {

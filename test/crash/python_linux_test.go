@@ -42,7 +42,7 @@ func TestI11_TheRealBinaryRunsPython(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	program, _ := programs(t)
+	program, _ := programPaths(t)
 	w := world{dir: t.TempDir()}
 	run := func(c caller, code string) (out struct {
 		ExitCode int    `json:"exit_code"`
@@ -53,16 +53,16 @@ func TestI11_TheRealBinaryRunsPython(t *testing.T) {
 			Content string `json:"content"`
 		}
 		if err := c.do(ctx, "POST", "/api/agents/calc/calls",
-			thing{"tool": "execute_python", "args": thing{"code": code}}, &r); err != nil {
+			object{"tool": "execute_python", "args": object{"code": code}}, &r); err != nil {
 			return out, err
 		}
 		return out, json.Unmarshal([]byte(r.Content), &out)
 	}
-	p, c := plain(ctx, t, program, w, "REEVE_PYTHON_TIME=10m")
-	if err := c.do(ctx, "POST", "/api/agents", thing{"name": "calc"}, nil); err != nil {
+	p, c := startPlain(ctx, t, program, w, "REEVE_PYTHON_TIME=10m")
+	if err := c.do(ctx, "POST", "/api/agents", object{"name": "calc"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := attach(ctx, c, "calc", "execute_python"); err != nil {
+	if err := attachTools(ctx, c, "calc", "execute_python"); err != nil {
 		t.Fatal(err)
 	}
 	if ids := workersOf(t, p.cmd.Process.Pid, "py"); len(ids) != 0 {
@@ -105,7 +105,7 @@ func TestI11_TheRealBinaryRunsPython(t *testing.T) {
 		t.Error("an endless loop ended")
 	}
 	gone()
-	p, c = plain(ctx, t, program, w, "REEVE_PYTHON_TIME=3s")
+	p, c = startPlain(ctx, t, program, w, "REEVE_PYTHON_TIME=3s")
 	endless = use()
 	if err := p.stop(); err != nil {
 		t.Error(err)

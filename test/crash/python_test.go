@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// plain starts a server on a data directory with only the variables env set.
-func plain(ctx context.Context, t *testing.T, program string, w world, env ...string) (*process, caller) {
+// startPlain starts a server on a data directory with only the variables env set.
+func startPlain(ctx context.Context, t *testing.T, program string, w world, env ...string) (*process, caller) {
 	t.Helper()
-	f := &family{alive: map[*process]bool{}}
-	t.Cleanup(f.end)
+	f := &processGroup{alive: map[*process]bool{}}
+	t.Cleanup(f.killAll)
 	p, err := f.start(append([]string{"HOME=" + w.dir, "REEVE_DIR=" + w.dir, "REEVE_LISTEN=127.0.0.1:0"}, env...),
 		program, "serve")
 	if err == nil {
-		err = p.await(ctx)
+		err = p.waitUntilReady(ctx)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -31,9 +31,9 @@ func plain(ctx context.Context, t *testing.T, program string, w world, env ...st
 	return p, c
 }
 
-// TestI11_WithoutTheInterpreterItSaysSo builds the binary without the Python interpreter, as in a fresh clone.
+// TestI11_MissingInterpreterIsReported builds the binary without the Python interpreter, as in a fresh clone.
 // Everything except Python works, and Python calls fail with instructions.
-func TestI11_WithoutTheInterpreterItSaysSo(t *testing.T) {
+func TestI11_MissingInterpreterIsReported(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -59,7 +59,7 @@ func TestI11_WithoutTheInterpreterItSaysSo(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	w := world{dir: filepath.Join(dir, "data")}
-	p, c := plain(ctx, t, program, w)
+	p, c := startPlain(ctx, t, program, w)
 	var tool struct {
 		Broken string `json:"broken"`
 	}
@@ -67,13 +67,13 @@ func TestI11_WithoutTheInterpreterItSaysSo(t *testing.T) {
 		!strings.Contains(tool.Broken, "built without the Python interpreter") {
 		t.Errorf("%+v, %v", tool, err)
 	}
-	if err := c.do(ctx, "POST", "/api/agents", thing{"name": "calc"}, nil); err != nil {
+	if err := c.do(ctx, "POST", "/api/agents", object{"name": "calc"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := attach(ctx, c, "calc", "execute_python"); err != nil {
+	if err := attachTools(ctx, c, "calc", "execute_python"); err != nil {
 		t.Fatal(err)
 	}
-	err = c.do(ctx, "POST", "/api/agents/calc/calls", thing{"tool": "execute_python", "args": thing{"code": "1"}}, nil)
+	err = c.do(ctx, "POST", "/api/agents/calc/calls", object{"tool": "execute_python", "args": object{"code": "1"}}, nil)
 	if err == nil || !strings.Contains(err.Error(), "UNSUPPORTED") || !strings.Contains(err.Error(), "built without") {
 		t.Errorf("%v", err)
 	}

@@ -18,14 +18,14 @@ const (
 	longest  = 400 * time.Millisecond // of a server's life in the storm, from its start or from when it is ready
 )
 
-// stage is where the clients of a storm find the server that runs now.
-type stage struct {
+// currentServer is where clients find the server that runs now.
+type currentServer struct {
 	mu   sync.Mutex
 	now  *process
 	next chan struct{} // closed when there is another
 }
 
-func (s *stage) enter(p *process) {
+func (s *currentServer) set(p *process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next != nil {
@@ -34,21 +34,22 @@ func (s *stage) enter(p *process) {
 	s.now, s.next = p, make(chan struct{})
 }
 
-func (s *stage) look() (*process, chan struct{}) {
+func (s *currentServer) get() (*process, chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now, s.next
 }
 
-// storm kills servers at random moments while clients make calls of all classes, and in the end looks at every call.
-func (r *rig) storm(e *engine) {
+// killDuringCalls kills servers at random moments while clients make calls of all classes, and checks every call at the
+// end.
+func (r *rig) killDuringCalls(e *engine) {
 	kills, patience := 20, 2*time.Minute
 	if *crashFull {
 		kills, patience = 1000, 30*time.Minute
 	}
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
-	w, err := e.fresh()
+	w, err := e.newPreparedWorld()
 	if err != nil {
 		r.t.Error(err)
 		return
@@ -58,23 +59,23 @@ func (r *rig) storm(e *engine) {
 			r.t.Error(err)
 		}
 	}()
-	var on stage
+	var on currentServer
 	var over atomic.Bool
 	var group sync.WaitGroup
-	calls := make([][]call, clients)
+	calls := make([][]stormCall, clients)
 	last, err := r.serve(w)
 	if err != nil {
 		r.t.Error(err)
 		return
 	}
 	defer func() { last.kill() }()
-	on.enter(last)
+	on.set(last)
 	for i := range clients {
 		group.Go(func() {
 			for !over.Load() && ctx.Err() == nil {
-				c := call{scenario: scenarios[rand.N(len(scenarios))],
-					told: &told{key: fmt.Sprintf("call-%d", r.keys.Add(1))}}
-				if err := r.insist(ctx, w, &on, c); err != nil {
+				c := stormCall{scenario: scenarios[rand.N(len(scenarios))],
+					told: &callOutcome{key: fmt.Sprintf("call-%d", r.keys.Add(1))}}
+				if err := r.finishCall(ctx, w, &on, c); err != nil {
 					r.t.Errorf("%s, at random, %s %s: %v", e.name, c.scenario.name, c.told.key, err)
 				}
 				calls[i] = append(calls[i], c)
@@ -83,7 +84,7 @@ func (r *rig) storm(e *engine) {
 	}
 	for range kills {
 		if rand.N(2) == 0 {
-			_ = last.await(ctx) // half of them die while they start, half while they serve
+			_ = last.waitUntilReady(ctx) // half of them die while they start, half while they serve
 		}
 		select {
 		case <-time.After(rand.N(longest)):
@@ -93,14 +94,14 @@ func (r *rig) storm(e *engine) {
 		case <-ctx.Done():
 		}
 		last.kill()
-		r.tally(e, anywhere, func(l *row) { l.kills++ })
-		if err = errors.Join(w.forget(ctx), err); err == nil {
+		r.count(e, anywhere, func(l *row) { l.kills++ })
+		if err = errors.Join(w.forgetDeadServers(ctx), err); err == nil {
 			last, err = r.serve(w)
 		}
 		if err != nil || over.Load() {
 			break
 		}
-		on.enter(last)
+		on.set(last)
 	}
 	over.Store(true)
 	if err != nil {
@@ -109,32 +110,32 @@ func (r *rig) storm(e *engine) {
 	}
 	group.Wait()
 	if err == nil {
-		if err = r.aftermath(ctx, e, w, last, calls); err != nil {
+		if err = r.checkCalls(ctx, e, w, last, calls); err != nil {
 			r.t.Errorf("%s, after %d kills at random: %v\nserver's log: %s", e.name, kills, err, &last.log)
 		}
 	}
 }
 
-// call is one call of a storm.
-type call struct {
+// stormCall is one call of killDuringCalls.
+type stormCall struct {
 	scenario scenario
-	told     *told
+	told     *callOutcome
 }
 
-// insist drives a call to its end, however many servers that takes. One request in eight also meets trouble at the
+// finishCall drives a call to its end through as many servers as it takes. One request in eight also fails at the
 // witness.
-func (r *rig) insist(ctx context.Context, w world, on *stage, c call) error {
+func (r *rig) finishCall(ctx context.Context, w world, on *currentServer, c stormCall) error {
 	if rand.N(8) == 0 {
 		when := []string{"before", "counted"}[rand.N(2)]
-		if err := r.witness.do(ctx, "PUT", "/plans/"+c.told.key, []plan{{Do: "drop", When: when}}, nil); err != nil {
+		if err := r.witness.do(ctx, "PUT", "/plans/"+c.told.key, []witnessPlan{{Do: "drop", When: when}}, nil); err != nil {
 			return err
 		}
 	}
 	for {
-		p, next := on.look()
-		err := p.await(ctx)
+		p, next := on.get()
+		err := p.waitUntilReady(ctx)
 		if err == nil {
-			err = r.drive(ctx, w, p, c.scenario, c.told)
+			err = r.driveCall(ctx, w, p, c.scenario, c.told)
 		}
 		if !errors.Is(err, errGone) {
 			return err
@@ -147,9 +148,9 @@ func (r *rig) insist(ctx context.Context, w world, on *stage, c call) error {
 	}
 }
 
-// aftermath checks every call of a storm on the last server, and then the ledger.
-func (r *rig) aftermath(ctx context.Context, e *engine, w world, p *process, calls [][]call) error {
-	if err := p.await(ctx); err != nil {
+// checkCalls checks every call on the last server, and then the ledger.
+func (r *rig) checkCalls(ctx context.Context, e *engine, w world, p *process, calls [][]stormCall) error {
+	if err := p.waitUntilReady(ctx); err != nil {
 		return err
 	}
 	var counts []struct {
@@ -169,23 +170,23 @@ func (r *rig) aftermath(ctx context.Context, e *engine, w world, p *process, cal
 		for _, c := range list {
 			if c.scenario.workspace == limited {
 				least++
-				most += c.told.sent()
+				most += c.told.maxSends()
 			}
 		}
 	}
-	wrong = append(wrong, r.budgets(ctx, w, p, least, most)) // before our own reading draws on them
+	wrong = append(wrong, r.checkBudgets(ctx, w, p, least, most)) // before our own reading draws on them
 	for _, list := range calls {
 		for _, c := range list {
 			n := effects[c.told.op.ID]
 			if c.scenario.class == reeve.Local {
 				n = 0
-				if body, err := r.read(ctx, w, p, c.scenario, c.told.key); err != nil {
+				if body, err := r.readFile(ctx, w, p, c.scenario, c.told.key); err != nil {
 					wrong = append(wrong, err)
 				} else if body == c.told.key {
 					n = 1
 				}
 			}
-			r.tally(e, anywhere, func(l *row) {
+			r.count(e, anywhere, func(l *row) {
 				l.calls++
 				if n == 0 {
 					l.lost++
@@ -203,6 +204,6 @@ func (r *rig) aftermath(ctx context.Context, e *engine, w world, p *process, cal
 			}
 		}
 	}
-	wrong = append(wrong, p.stop(), w.audit(ctx))
+	wrong = append(wrong, p.stop(), w.checkLedger(ctx))
 	return errors.Join(wrong...)
 }

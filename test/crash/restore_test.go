@@ -17,9 +17,9 @@ import (
 	"reeve/api"
 )
 
-// A server is backed up while runs, a schedule, an approved call and a call in flight are under way. All of them have
-// their effects at the witness, then the server is killed and the backup is restored. Nothing happens a second time
-// until a person resumes it, and then nothing that was not listed.
+// TestG27_RestoreRepeatsNothingByItself backs a server up while runs, a schedule, an approved call and a call in flight
+// are in progress. All of them have their effects at the witness, then the server is killed and the backup is restored.
+// Nothing happens a second time until a person resumes it, and then only what was listed.
 func TestG27_RestoreRepeatsNothingByItself(t *testing.T) {
 	for name, engine := range map[string]func(*testing.T) *engine{"sqlite": sqliteEngine, "postgres": postgresEngine} {
 		t.Run(name, func(t *testing.T) {
@@ -27,15 +27,15 @@ func TestG27_RestoreRepeatsNothingByItself(t *testing.T) {
 			r := newRig(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 2*limit)
 			defer cancel()
-			s := r.backedUp(ctx, engine(t))
-			t.Run("resumed without what was under way", func(t *testing.T) { r.restored(ctx, t, s, "--skip-all") })
-			t.Run("resumed with everything", func(t *testing.T) { r.restored(ctx, t, s) })
+			s := r.makeBackup(ctx, engine(t))
+			t.Run("resumed without what was under way", func(t *testing.T) { r.checkRestore(ctx, t, s, "--skip-all") })
+			t.Run("resumed with everything", func(t *testing.T) { r.checkRestore(ctx, t, s) })
 		})
 	}
 }
 
-// saved is a backup and what happened after it.
-type saved struct {
+// savedBackup is a backup and what happened after it.
+type savedBackup struct {
 	world
 	file                string
 	node                string
@@ -44,16 +44,16 @@ type saved struct {
 	effects, effectKeys int // at the witness, when the server was killed
 }
 
-// cli runs the real binary as a person does.
-func (r *rig) cli(ctx context.Context, w world, args ...string) (string, error) {
+// runCLI runs the real binary as a command.
+func (r *rig) runCLI(ctx context.Context, w world, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, r.program, args...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, r.environment(w)...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, r.serverEnv(w)...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
-// counted asks the witness for everything: effects by key.
-func (r *rig) counted(ctx context.Context) (map[string]int, int, error) {
+// listEffects returns all effects of the witness by key.
+func (r *rig) listEffects(ctx context.Context) (map[string]int, int, error) {
 	var list []struct {
 		Key     string
 		Effects int
@@ -72,33 +72,33 @@ const (
 	heldSteps  = 4  // unsafe calls of each
 )
 
-// backedUp makes a backup under load, lets everything come to its end, and kills the server.
-func (r *rig) backedUp(ctx context.Context, e *engine) saved {
+// makeBackup makes a backup under load, lets everything finish, and kills the server.
+func (r *rig) makeBackup(ctx context.Context, e *engine) savedBackup {
 	r.t.Helper()
-	s := saved{file: filepath.Join(r.t.TempDir(), "backup")}
+	s := savedBackup{file: filepath.Join(r.t.TempDir(), "backup")}
 	must := func(err error) {
 		r.t.Helper()
 		if err != nil {
 			r.t.Fatal(err)
 		}
 	}
-	w, err := r.furnish(ctx, e, func(c caller) error {
-		if err := r.equip(ctx, c); err != nil {
+	w, err := r.newWorld(ctx, e, func(c caller) error {
+		if err := r.createTools(ctx, c); err != nil {
 			return err
 		}
 		for i := range heldAgents + 1 { // the last is woken only when the server goes on
-			var steps []thing
+			var steps []object
 			for n := range heldSteps {
-				steps = append(steps, thing{"tool": "far_unsafe",
-					"args": thing{"lane": fmt.Sprintf("run-%d-%d", i, n)}})
+				steps = append(steps, object{"tool": "far_unsafe",
+					"args": object{"lane": fmt.Sprintf("run-%d-%d", i, n)}})
 			}
 			name := fmt.Sprintf("hand-%d", i)
 			if err := c.do(ctx, "POST", "/api/agents",
-				thing{"name": name, "config": thing{"rehearsal": thing{"steps": steps, "output": "done"}}},
+				object{"name": name, "config": object{"rehearsal": object{"steps": steps, "output": "done"}}},
 				nil); err != nil {
 				return err
 			}
-			if err := attach(ctx, c, name, "far_unsafe"); err != nil {
+			if err := attachTools(ctx, c, name, "far_unsafe"); err != nil {
 				return err
 			}
 		}
@@ -108,28 +108,28 @@ func (r *rig) backedUp(ctx context.Context, e *engine) saved {
 	s.world = w
 	p, err := r.serve(w)
 	must(err)
-	must(p.await(ctx))
+	must(p.waitUntilReady(ctx))
 	c, err := w.owner(p, unlimited)
 	must(err)
 
 	// A call that is approved while its agent is stopped: it is prepared, and has not begun.
 	var res reeve.Result
-	must(c.do(ctx, "POST", "/api/agents/asking/calls", thing{"tool": "far_unsafe", "args": thing{"lane": "approved"}},
+	must(c.do(ctx, "POST", "/api/agents/asking/calls", object{"tool": "far_unsafe", "args": object{"lane": "approved"}},
 		&res))
 	s.approved = res.OperationID
-	must(c.do(ctx, "POST", "/api/stop", thing{"agent": "asking"}, nil))
+	must(c.do(ctx, "POST", "/api/stop", object{"agent": "asking"}, nil))
 	must(approve(ctx, c, s.approved))
 	// A schedule that fires after the backup.
 	var timer reeve.Timer
 	at := time.Now().UTC().Add(4 * time.Second).Format("2006-01-02T15:04:05Z")
-	must(c.do(ctx, "POST", "/api/schedules", thing{"agent": "hand-0", "name": "later", "cadence_type": "once",
+	must(c.do(ctx, "POST", "/api/schedules", object{"agent": "hand-0", "name": "later", "cadence_type": "once",
 		"cadence_value": at}, &timer))
 	s.schedule = timer.ID
 	// A call that is at the witness, which does not answer.
-	must(r.witness.do(ctx, "PUT", "/plans/hung", []plan{{Do: "hang", When: "counted"}}, nil))
+	must(r.witness.do(ctx, "PUT", "/plans/hung", []witnessPlan{{Do: "hang", When: "counted"}}, nil))
 	hung := make(chan error, 1)
 	go func() {
-		hung <- c.do(ctx, "POST", "/api/agents/free/calls", thing{"tool": "far_unsafe", "args": thing{"lane": "hung"}},
+		hung <- c.do(ctx, "POST", "/api/agents/free/calls", object{"tool": "far_unsafe", "args": object{"lane": "hung"}},
 			nil, "Idempotency-Key", "hung")
 	}()
 	must(poll(ctx, "the hung call to arrive", func() (bool, error) {
@@ -145,30 +145,30 @@ func (r *rig) backedUp(ctx context.Context, e *engine) saved {
 	// The witness is slow with the last agent, whose run is under way for as long as a backup may take.
 	for n := range heldSteps {
 		must(r.witness.do(ctx, "PUT", fmt.Sprintf("/plans/run-%d-%d", heldAgents-1, n),
-			[]plan{{When: "before", SlowMS: 1500}}, nil))
+			[]witnessPlan{{When: "before", SlowMS: 1500}}, nil))
 	}
 	for i := range heldAgents {
-		must(c.do(ctx, "POST", fmt.Sprintf("/api/agents/hand-%d/wake", i), thing{"input": "go"}, nil))
+		must(c.do(ctx, "POST", fmt.Sprintf("/api/agents/hand-%d/wake", i), object{"input": "go"}, nil))
 	}
-	out, err := r.cli(ctx, w, "backup", s.file)
+	out, err := r.runCLI(ctx, w, "backup", s.file)
 	if err != nil {
 		r.t.Fatalf("%v: %s", err, out)
 	}
-	_, early, err := r.counted(ctx)
+	_, early, err := r.listEffects(ctx)
 	must(err)
-	must(c.do(ctx, "POST", "/api/resume", thing{"agent": "asking"}, nil))
+	must(c.do(ctx, "POST", "/api/resume", object{"agent": "asking"}, nil))
 	<-hung // whatever it was told
 	// the runs', the approved and the hung one, and the schedule's run
 	const all = heldAgents*heldSteps + 1 + 1 + heldSteps
 	must(poll(ctx, "every effect", func() (bool, error) {
-		_, s.effects, err = r.counted(ctx)
+		_, s.effects, err = r.listEffects(ctx)
 		return s.effects == all, err
 	}))
 	var status api.Status
 	must(c.do(ctx, "GET", "/api/status", nil, &status))
 	s.node = status.Node
 	p.kill()
-	by, _, err := r.counted(ctx)
+	by, _, err := r.listEffects(ctx)
 	must(err)
 	s.effectKeys = len(by)
 	if s.effectKeys != all || early == all {
@@ -178,21 +178,21 @@ func (r *rig) backedUp(ctx context.Context, e *engine) saved {
 	return s
 }
 
-// restored restores the backup into a data directory of its own, and starts a server there.
-func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...string) {
+// checkRestore restores the backup into another data directory, starts a server there, and checks it.
+func (r *rig) checkRestore(ctx context.Context, t *testing.T, s savedBackup, resume ...string) {
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	before, total, err := r.counted(ctx)
+	before, total, err := r.listEffects(ctx)
 	must(err)
-	w, err := s.engine.empty()
+	w, err := s.engine.newEmptyWorld()
 	must(err)
 	must(copyFiles(w.dir, s.dir, "owner.token", "secret.key"))
 	if w.database == "" {
-		out, err := r.cli(ctx, w, "restore", s.file, "--yes")
+		out, err := r.runCLI(ctx, w, "restore", s.file, "--yes")
 		if err != nil || !strings.Contains(out, "start held") {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -200,11 +200,11 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 		"--dbname="+w.database, s.file).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	must(w.forget(ctx)) // on PostgreSQL what a dead server held is taken up at once
+	must(w.forgetDeadServers(ctx)) // on PostgreSQL what a dead server held is taken up at once
 	p, err := r.serve(w)
 	must(err)
 	defer p.kill()
-	must(p.await(ctx))
+	must(p.waitUntilReady(ctx))
 	c, err := w.owner(p, unlimited)
 	must(err)
 
@@ -233,25 +233,25 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 	if inbox.Hold == nil {
 		t.Error("the inbox does not say that the server is held")
 	}
-	if out, err := r.cli(ctx, w, "doctor"); err == nil || !strings.Contains(out, "FAIL  hold") {
+	if out, err := r.runCLI(ctx, w, "doctor"); err == nil || !strings.Contains(out, "FAIL  hold") {
 		t.Errorf("doctor: %v: %s", err, out)
 	}
-	for what, body := range map[string]thing{
-		"/api/agents/free/calls":  {"tool": "far_unsafe", "args": thing{"lane": "new"}},
+	for what, body := range map[string]object{
+		"/api/agents/free/calls":  {"tool": "far_unsafe", "args": object{"lane": "new"}},
 		"/api/agents/hand-0/wake": {"input": "go"},
 		"/api/agents":             {"name": "new"},
 	} {
-		if err := c.do(ctx, "POST", what, body, nil); !refusedWith(err, http.StatusLocked) ||
+		if err := c.do(ctx, "POST", what, body, nil); !hasStatus(err, http.StatusLocked) ||
 			!strings.Contains(err.Error(), "reeve resume") {
 			t.Errorf("POST %s while held: %v", what, err)
 		}
 	}
 	// reads are answered
-	must(c.do(ctx, "POST", "/api/agents/free/calls", thing{"tool": "read_file", "args": thing{"path": "none"}}, nil))
+	must(c.do(ctx, "POST", "/api/agents/free/calls", object{"tool": "read_file", "args": object{"path": "none"}}, nil))
 
 	// The loops look at least every two seconds: after three nothing can be said to have been about to happen.
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
-		if _, n, err := r.counted(ctx); err != nil || n != total {
+		if _, n, err := r.listEffects(ctx); err != nil || n != total {
 			t.Fatalf("the witness saw %d effects, and %d before the restore: %v", n, total, err)
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -262,7 +262,7 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 			runs[id] = true
 		}
 	}
-	if out, err := r.cli(ctx, w, append([]string{"resume"}, resume...)...); err != nil ||
+	if out, err := r.runCLI(ctx, w, append([]string{"resume"}, resume...)...); err != nil ||
 		!strings.Contains(out, "resumed the server") {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -273,7 +273,7 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 		}
 	}
 	// work that is new is done
-	must(c.do(ctx, "POST", fmt.Sprintf("/api/agents/hand-%d/wake", heldAgents), thing{"input": "new"}, nil))
+	must(c.do(ctx, "POST", fmt.Sprintf("/api/agents/hand-%d/wake", heldAgents), object{"input": "new"}, nil))
 	must(poll(ctx, "every run to end or wait", func() (bool, error) {
 		var list api.RunList
 		err := c.do(ctx, "GET", "/api/runs?limit=200", nil, &list)
@@ -287,7 +287,7 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 			func(v reeve.Run) bool { return v.State == reeve.RunRunning }), err
 	}))
 	total += heldSteps
-	after, n, err := r.counted(ctx)
+	after, n, err := r.listEffects(ctx)
 	must(err)
 	if len(resume) > 0 && n != total {
 		t.Errorf("the witness saw %d effects, and %d before the restore, although everything was skipped", n, total)
@@ -317,8 +317,8 @@ func (r *rig) restored(ctx context.Context, t *testing.T, s saved, resume ...str
 	must(errors.Join(p.stop(), w.remove()))
 }
 
-// A restore that is killed before any of its steps leaves the old database or the new one, whole, and never one with
-// the other's log.
+// TestG27_RestoreKilledAtEveryStep kills a restore before each of its steps. The old or the new database is there,
+// whole, and never one with the log of the other.
 func TestG27_RestoreKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
 	r, e := newRig(t), sqliteEngine(t)
@@ -331,34 +331,34 @@ func TestG27_RestoreKilledAtEveryStep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w, err := e.empty()
+	w, err := e.newEmptyWorld()
 	must(err)
 	p, err := r.serve(w)
 	must(err)
-	must(p.await(ctx))
+	must(p.waitUntilReady(ctx))
 	c, err := w.owner(p, unlimited)
 	must(err)
-	must(c.do(ctx, "POST", "/api/agents", thing{"name": "before"}, nil))
-	if out, err := r.cli(ctx, w, "backup", file); err != nil {
+	must(c.do(ctx, "POST", "/api/agents", object{"name": "before"}, nil))
+	if out, err := r.runCLI(ctx, w, "backup", file); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	must(c.do(ctx, "POST", "/api/agents", thing{"name": "after"}, nil))
+	must(c.do(ctx, "POST", "/api/agents", object{"name": "after"}, nil))
 	p.kill() // what is new is in the log
 	e.template = w
 	for step, killed := 1, true; killed; step++ {
-		w, err := e.fresh()
+		w, err := e.newPreparedWorld()
 		must(err)
 		cmd := exec.CommandContext(ctx, r.program, "restore", file, "--yes")
-		cmd.Env = append(r.environment(w), "REEVE_FAULT="+fmt.Sprintf("commit:%d:before", step))
+		cmd.Env = append(r.serverEnv(w), "REEVE_FAULT="+fmt.Sprintf("commit:%d:before", step))
 		out, err := cmd.CombinedOutput()
 		var ended *exec.ExitError
 		if killed = errors.As(err, &ended) && !ended.Exited(); err != nil && !killed {
 			t.Fatalf("step %d: %v: %s", step, err, out)
 		}
-		must(w.sound(ctx))
+		must(w.checkFile(ctx))
 		p, err := r.serve(w)
 		must(err)
-		must(p.await(ctx))
+		must(p.waitUntilReady(ctx))
 		c, err := w.owner(p, unlimited)
 		must(err)
 		var list api.AgentList

@@ -11,18 +11,18 @@ import (
 	"reeve/api"
 )
 
-// ordinary starts a server as an ordinary user, with only a lower level of confinement available.
-func (r *rig) ordinary(t *testing.T, level string) (caller, world) {
+// startOrdinary starts a server as an ordinary user, with only a lower level of confinement available.
+func (r *rig) startOrdinary(t *testing.T, level string) (caller, world) {
 	t.Helper()
-	_, c, w := r.ordinaryWith(t, "REEVE_CONFINE="+level)
+	_, c, w := r.startOrdinaryWith(t, "REEVE_CONFINE="+level)
 	return c, w
 }
 
-// ordinaryWith starts a server as an ordinary user.
-func (r *rig) ordinaryWith(t *testing.T, env ...string) (*process, caller, world) {
+// startOrdinaryWith starts a server as an ordinary user.
+func (r *rig) startOrdinaryWith(t *testing.T, env ...string) (*process, caller, world) {
 	t.Helper()
 	e := sqliteEngine(t)
-	w, err := e.empty()
+	w, err := e.newEmptyWorld()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,12 +41,12 @@ func (r *rig) ordinaryWith(t *testing.T, env ...string) (*process, caller, world
 		program, args = "setpriv", append([]string{"--reuid=1234", "--regid=1234", "--clear-groups", r.program},
 			args...)
 	}
-	p, err := r.family.start(append(r.environment(w), env...), program, args...)
+	p, err := r.family.start(append(r.serverEnv(w), env...), program, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.kill)
-	if err := p.await(t.Context()); err != nil {
+	if err := p.waitUntilReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c, err := w.owner(p, "default")
@@ -56,8 +56,8 @@ func (r *rig) ordinaryWith(t *testing.T, env ...string) (*process, caller, world
 	return p, c, w
 }
 
-// sandbox returns the doctor's check of the sandbox.
-func sandbox(t *testing.T, c caller) reeve.PartHealth {
+// getSandboxHealth returns the doctor's check of the sandbox.
+func getSandboxHealth(t *testing.T, c caller) reeve.PartHealth {
 	t.Helper()
 	var up api.DoctorReport
 	if err := c.do(t.Context(), "GET", "/api/doctor", nil, &up); err != nil {
@@ -72,13 +72,13 @@ func sandbox(t *testing.T, c caller) reeve.PartHealth {
 	return reeve.PartHealth{}
 }
 
-// engineer creates an agent that may run commands without approval.
-func engineer(ctx context.Context, c caller, settings thing) error {
-	if err := c.do(ctx, "POST", "/api/agents", thing{"name": "dev", "kind": "engineer",
-		"policy": thing{"tools": thing{"shell_exec": "allow"}}}, nil); err != nil {
+// newEngineer creates an agent that may run commands without approval.
+func newEngineer(ctx context.Context, c caller, settings object) error {
+	if err := c.do(ctx, "POST", "/api/agents", object{"name": "dev", "kind": "engineer",
+		"policy": object{"tools": object{"shell_exec": "allow"}}}, nil); err != nil {
 		return err
 	}
-	return c.do(ctx, "POST", "/api/agents/dev/tools", thing{"tool_id": "shell_exec", "config": settings}, nil)
+	return c.do(ctx, "POST", "/api/agents/dev/tools", object{"tool_id": "shell_exec", "config": settings}, nil)
 }
 
 // TestO05_WithoutNamespaces runs the real server as an ordinary user without user namespaces. Landlock and seccomp
@@ -86,9 +86,9 @@ func engineer(ctx context.Context, c caller, settings thing) error {
 func TestO05_WithoutNamespaces(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	c, w := r.ordinary(t, "landlock")
+	c, w := r.startOrdinary(t, "landlock")
 	ctx := t.Context()
-	health := sandbox(t, c)
+	health := getSandboxHealth(t, c)
 	if !health.OK && !strings.Contains(health.Detail, "REEVE_CONFINE") {
 		t.Log("no confinement here: ", health.Detail)
 		return
@@ -97,14 +97,14 @@ func TestO05_WithoutNamespaces(t *testing.T) {
 		!strings.Contains(health.Detail, "REEVE_CONFINE") || health.Hint == "" {
 		t.Errorf("the doctor reports %+v", health)
 	}
-	if err := engineer(ctx, c, thing{"backend": "session"}); err != nil {
+	if err := newEngineer(ctx, c, object{"backend": "session"}); err != nil {
 		t.Fatal(err)
 	}
 	run := func(command string) string {
 		t.Helper()
 		var res reeve.Result
 		if err := c.do(ctx, "POST", "/api/agents/dev/calls",
-			thing{"tool": "shell_exec", "args": thing{"command": command}}, &res); err != nil {
+			object{"tool": "shell_exec", "args": object{"command": command}}, &res); err != nil {
 			t.Fatal(err)
 		}
 		return res.Content
@@ -154,9 +154,9 @@ func TestO05_WithoutNamespaces(t *testing.T) {
 		method, path string
 		body         any
 	}{
-		{"POST", "/api/projects", thing{"name": "site", "path": dir}},
+		{"POST", "/api/projects", object{"name": "site", "path": dir}},
 		{"DELETE", "/api/agents/dev/tools/shell_exec", nil},
-		{"POST", "/api/agents/dev/tools", thing{"tool_id": "shell_exec", "config": thing{"project": "site"}}},
+		{"POST", "/api/agents/dev/tools", object{"tool_id": "shell_exec", "config": object{"project": "site"}}},
 	} {
 		if err := c.do(ctx, step.method, step.path, step.body, nil); err != nil {
 			t.Fatal(err)
@@ -173,7 +173,7 @@ func TestO05_WithoutNamespaces(t *testing.T) {
 	if err := c.do(ctx, "GET", "/api/branches", nil, &list); err != nil || len(list.Branches) != 1 {
 		t.Fatal(err, list)
 	}
-	if err := c.do(ctx, "POST", "/api/branches/"+list.Branches[0].ID+"/merge", thing{}, nil); err != nil {
+	if err := c.do(ctx, "POST", "/api/branches/"+list.Branches[0].ID+"/merge", object{}, nil); err != nil {
 		t.Error(err)
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, "new.txt")); err != nil || string(b) != "new\nmore\n" {
@@ -184,26 +184,26 @@ func TestO05_WithoutNamespaces(t *testing.T) {
 	}
 }
 
-// TestO05_OffSaysWhy runs the real server without any confinement. The tool is listed as broken, calls are refused,
+// TestO05_DisabledSandboxIsReported runs the real server without any confinement. The tool is listed as broken, calls are refused,
 // and the doctor reports the reason.
-func TestO05_OffSaysWhy(t *testing.T) {
+func TestO05_DisabledSandboxIsReported(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	c, _ := r.ordinary(t, "off")
+	c, _ := r.startOrdinary(t, "off")
 	ctx := t.Context()
-	if health := sandbox(t, c); health.OK || !strings.Contains(health.Detail, "REEVE_CONFINE=off") ||
+	if health := getSandboxHealth(t, c); health.OK || !strings.Contains(health.Detail, "REEVE_CONFINE=off") ||
 		health.Hint == "" {
 		t.Errorf("the doctor reports %+v", health)
 	}
-	if err := engineer(ctx, c, thing{}); err != nil && !refusedWith(err, 501) {
+	if err := newEngineer(ctx, c, object{}); err != nil && !hasStatus(err, 501) {
 		t.Fatal(err)
 	}
-	err := c.do(ctx, "POST", "/api/agents/dev/calls", thing{"tool": "shell_exec", "args": thing{"command": "true"}},
+	err := c.do(ctx, "POST", "/api/agents/dev/calls", object{"tool": "shell_exec", "args": object{"command": "true"}},
 		nil)
-	if !refusedWith(err, 501) {
+	if !hasStatus(err, 501) {
 		t.Errorf("%v", err)
 	}
-	if err := c.do(ctx, "POST", "/api/projects", thing{"name": "site", "path": "/"}, nil); err == nil {
+	if err := c.do(ctx, "POST", "/api/projects", object{"name": "site", "path": "/"}, nil); err == nil {
 		t.Error("a project was created")
 	}
 }

@@ -69,32 +69,32 @@ func TestO05_WithoutFiltersIsOff(t *testing.T) {
 	}
 	for _, errno := range []syscall.Errno{unix.ENOSYS, unix.EINVAL} {
 		for _, level := range []string{"", "landlock"} {
-			w, err := sqliteEngine(t).empty()
+			w, err := sqliteEngine(t).newEmptyWorld()
 			if err != nil {
 				t.Fatal(err)
 			}
-			env := append(r.environment(w), "REEVE_CONFINE="+level)
+			env := append(r.serverEnv(w), "REEVE_CONFINE="+level)
 			p, err := r.family.start(env, wrapper, strconv.Itoa(int(errno)), r.program, "serve")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer p.kill()
-			if err := p.await(t.Context()); err != nil {
+			if err := p.waitUntilReady(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			c, err := w.owner(p, "default")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if health := sandbox(t, c); health.OK || !strings.Contains(health.Detail, "seccomp") || health.Hint == "" {
+			if health := getSandboxHealth(t, c); health.OK || !strings.Contains(health.Detail, "seccomp") || health.Hint == "" {
 				t.Errorf("%v: the doctor reports %+v", errno, health)
 			}
-			if err := engineer(t.Context(), c, thing{}); err != nil && !refusedWith(err, 501) {
+			if err := newEngineer(t.Context(), c, object{}); err != nil && !hasStatus(err, 501) {
 				t.Fatal(err)
 			}
-			try := thing{"tool": "shell_exec", "args": thing{"command": "true"}}
+			try := object{"tool": "shell_exec", "args": object{"command": "true"}}
 			err = c.do(t.Context(), "POST", "/api/agents/dev/calls", try, nil)
-			if !refusedWith(err, 501) {
+			if !hasStatus(err, 501) {
 				t.Errorf("%v: a command: %v", errno, err)
 			}
 			var python reeve.Tool
@@ -116,31 +116,31 @@ func TestO05_CommandsHaveNoGroupsOfRoot(t *testing.T) {
 		return
 	}
 	r := newRig(t)
-	w, err := sqliteEngine(t).empty()
+	w, err := sqliteEngine(t).newEmptyWorld()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := r.family.start(r.environment(w), "setpriv", "--groups=4,27,1234", r.program, "serve")
+	p, err := r.family.start(r.serverEnv(w), "setpriv", "--groups=4,27,1234", r.program, "serve")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.kill()
-	if err := p.await(t.Context()); err != nil {
+	if err := p.waitUntilReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c, err := w.owner(p, "default")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if health := sandbox(t, c); !strings.Contains(health.Detail, "namespaces, Landlock") {
+	if health := getSandboxHealth(t, c); !strings.Contains(health.Detail, "namespaces, Landlock") {
 		t.Log("no namespaces here: ", health.Detail)
 		return
 	}
-	if err := engineer(t.Context(), c, thing{}); err != nil {
+	if err := newEngineer(t.Context(), c, object{}); err != nil {
 		t.Fatal(err)
 	}
 	var res reeve.Result
-	groups := thing{"tool": "shell_exec", "args": thing{"command": "id -G"}}
+	groups := object{"tool": "shell_exec", "args": object{"command": "id -G"}}
 	if err := c.do(t.Context(), "POST", "/api/agents/dev/calls", groups, &res); err != nil {
 		t.Fatal(err)
 	}
@@ -149,21 +149,21 @@ func TestO05_CommandsHaveNoGroupsOfRoot(t *testing.T) {
 	}
 }
 
-// TestO06_WhatACrashLeftIsClearedAway kills the real server while it runs a command without namespaces, whose
+// TestO06_NextServerCleansUpAfterACrash kills the real server while it runs a command without namespaces, whose
 // processes survive. The next server ends them and removes the temporary files.
-func TestO06_WhatACrashLeftIsClearedAway(t *testing.T) {
+func TestO06_NextServerCleansUpAfterACrash(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	temp := t.TempDir()
 	if err := os.Chmod(temp, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	p, c, w := r.ordinaryWith(t, "REEVE_CONFINE=landlock", "TMPDIR="+temp)
-	if health := sandbox(t, c); !health.OK {
+	p, c, w := r.startOrdinaryWith(t, "REEVE_CONFINE=landlock", "TMPDIR="+temp)
+	if health := getSandboxHealth(t, c); !health.OK {
 		t.Log("no confinement here: ", health.Detail)
 		return
 	}
-	if err := engineer(t.Context(), c, thing{}); err != nil {
+	if err := newEngineer(t.Context(), c, object{}); err != nil {
 		t.Fatal(err)
 	}
 	mark := "7" + strconv.Itoa(os.Getpid()) // a sleep time that identifies the process
@@ -171,7 +171,7 @@ func TestO06_WhatACrashLeftIsClearedAway(t *testing.T) {
 	calls.Go(func() { // gets no response
 		command := "sleep " + mark + " & head -c 1M /dev/zero > $TMPDIR/f; sleep " + mark
 		_ = c.do(t.Context(), "POST", "/api/agents/dev/calls",
-			thing{"tool": "shell_exec", "args": thing{"command": command, "timeout_ms": 600000}}, nil)
+			object{"tool": "shell_exec", "args": object{"command": command, "timeout_ms": 600000}}, nil)
 	})
 	until := func(what string, ok func() bool) {
 		t.Helper()
@@ -206,12 +206,12 @@ func TestO06_WhatACrashLeftIsClearedAway(t *testing.T) {
 		program, args = "setpriv", append([]string{"--reuid=1234", "--regid=1234", "--clear-groups", r.program},
 			args...)
 	}
-	again, err := r.family.start(append(r.environment(w), "REEVE_CONFINE=landlock", "TMPDIR="+temp), program, args...)
+	again, err := r.family.start(append(r.serverEnv(w), "REEVE_CONFINE=landlock", "TMPDIR="+temp), program, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer again.kill()
-	if err := again.await(t.Context()); err != nil {
+	if err := again.waitUntilReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(temp + "/reeve-command-*"); len(left) > 0 {

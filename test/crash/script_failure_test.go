@@ -13,8 +13,8 @@ import (
 	"reeve/api"
 )
 
-// mendScript is a maintainer that mends the script which breakScript is.
-const mendScript = `answers:
+// repairScript is a model script of a maintainer that repairs breakScript.
+const repairScript = `answers:
   - {when: {said: "/Version 1.0 .*failed/"}, calls: [{name: scripts_fix, args: {source: "await Items.withItem('a', 'A', async (ctx) => { if (!ctx.item.isDone) await General.farKeyed({ lane: 'mended' }) })", comment: "the call that was not there is gone"}}]}
   - {when: {tool: scripts_fix}, text: "It is mended."}
 `
@@ -24,8 +24,9 @@ const (
 	waitScript  = `try { await Items.withItem('a', 'A', async () => { try { await General.nobody({ lane: 'x' }) } catch (e) {} }) } catch (e) {}`
 )
 
-// wrongRoutes lists what must not be when both automations have come to where their failures lead.
-var wrongRoutes = []struct{ what, query string }{
+// wrongFailures are queries that count rows that must not exist when both automations have reached the end of their
+// failures.
+var wrongFailures = []struct{ what, query string }{
 	{"repairs beside the one", `SELECT count(*) - 1 FROM script_jobs WHERE kind = 'repair' AND state = 'done'`},
 	{"script jobs beside the repair", `SELECT count(*) - 1 FROM script_jobs`},
 	{"versions beside 1.0, 1.1 and the other's", `SELECT count(*) - 3 FROM scripts`},
@@ -46,15 +47,14 @@ var wrongRoutes = []struct{ what, query string }{
 		`SELECT count(*) - 2 FROM items WHERE state IN ('done', 'failed')`},
 }
 
-// TestK18_KillAtEveryCommitOfAFailure kills the real server before and after every commit while one automation fails in
-// its script, is mended and carries on, and another is failed by the network until a person is asked. Whatever dies
-// where, there is one repair, one fix, one run that carries on, one retry for each failure and one notification, and
-// the effect happened once.
+// TestK18_KillAtEveryCommitOfAFailure kills the real server before and after every commit while one automation fails,
+// is repaired and continues, and another fails by the network until a person is asked. There is one repair, one fix,
+// one continued run, one retry for each failure and one notification, and the effect happened once.
 func TestK18_KillAtEveryCommitOfAFailure(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	file := filepath.Join(t.TempDir(), "script.yaml")
-	if err := os.WriteFile(file, []byte(mendScript), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(repairScript), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	const nobody = "127.0.0.1:1" // a port that no server is given by chance while this goes on
@@ -63,30 +63,30 @@ func TestK18_KillAtEveryCommitOfAFailure(t *testing.T) {
 		"REEVE_HTTP_ALLOW=" + strings.TrimPrefix(r.witness.url, "http://") + "," + nobody}
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		var err error
-		e.template, err = r.furnish(t.Context(), e, func(c caller) error {
+		e.template, err = r.newWorld(t.Context(), e, func(c caller) error {
 			ctx := t.Context()
-			lost := r.farTool("nobody", "read", "read_only")
-			lost["spec"] = thing{"method": "GET", "url": "http://" + nobody + "/{lane}"}
-			for _, tool := range []thing{r.farTool("far_keyed", "keyed", "side_effecting"), lost} {
+			lost := r.newWitnessTool("nobody", "read", "read_only")
+			lost["spec"] = object{"method": "GET", "url": "http://" + nobody + "/{lane}"}
+			for _, tool := range []object{r.newWitnessTool("far_keyed", "keyed", "side_effecting"), lost} {
 				if err := c.do(ctx, "POST", "/api/tools", tool, nil); err != nil {
 					return err
 				}
 			}
-			if err := c.do(ctx, "POST", "/api/automations", thing{"name": "mender", "source": breakScript,
+			if err := c.do(ctx, "POST", "/api/automations", object{"name": "mender", "source": breakScript,
 				"tools": []string{"far_keyed"}}, nil); err != nil {
 				return err
 			}
-			return c.do(ctx, "POST", "/api/automations", thing{"name": "waiter", "source": waitScript,
+			return c.do(ctx, "POST", "/api/automations", object{"name": "waiter", "source": waitScript,
 				"tools": []string{"nobody"}}, nil)
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.everyCommit(e, 30, r.driveFailures, r.checkFailures)
+		r.killAtEveryCommit(e, 30, r.driveFailures, r.checkFailures)
 	}
 }
 
-// driveFailures sees to it that each automation was woken once, and waits until one is mended and the other stopped.
+// driveFailures wakes each automation once, and waits until one is repaired and the other stopped.
 func (r *rig) driveFailures(ctx context.Context, w world, p *process) error {
 	c, err := w.owner(p, unlimited)
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *rig) driveFailures(ctx context.Context, w world, p *process) error {
 			return err
 		}
 		if len(woken.Wakes) == 0 {
-			if err := c.do(ctx, "POST", "/api/automations/"+name+"/runs", thing{}, nil); err != nil {
+			if err := c.do(ctx, "POST", "/api/automations/"+name+"/runs", object{}, nil); err != nil {
 				return err
 			}
 		}
@@ -128,7 +128,7 @@ func (r *rig) checkFailures(ctx context.Context, w world) error {
 	}
 	defer func() { _ = db.Close() }()
 	var wrong []error
-	for _, n := range wrongRoutes {
+	for _, n := range wrongFailures {
 		var rows int
 		if err := db.QueryRowContext(ctx, n.query).Scan(&rows); err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", n.what, err))
@@ -141,7 +141,7 @@ func (r *rig) checkFailures(ctx context.Context, w world) error {
 		`SELECT operation_id FROM calls WHERE tool = 'far_keyed' AND operation_id IS NOT NULL`).Scan(&far); err != nil {
 		return errors.Join(append(wrong, err)...)
 	}
-	n, err := r.effects(ctx, far)
+	n, err := r.countEffects(ctx, far)
 	if err == nil && n != 1 {
 		err = fmt.Errorf("the witness saw %d effects", n)
 	}

@@ -21,23 +21,25 @@ func TestServe_ASecondSignalEndsItAtOnce(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer slow.Close()
-	program, _ := programs(t)
-	p, c := plain(ctx, t, program, world{dir: t.TempDir()}, "REEVE_HTTP_ALLOW="+strings.TrimPrefix(slow.URL, "http://"))
-	for path, body := range map[string]thing{
+	program, _ := programPaths(t)
+	p, c := startPlain(ctx, t, program, world{dir: t.TempDir()}, "REEVE_HTTP_ALLOW="+strings.TrimPrefix(slow.URL, "http://"))
+	for path, body := range map[string]object{
 		"/api/tools": {"id": "slow", "kind": "http", "description": "Takes long.", "effect": "read",
-			"timeout_ms": 60000, "parameters": thing{"type": "object"},
-			"spec": thing{"method": "GET", "url": slow.URL}},
+			"timeout_ms": 60000, "parameters": object{"type": "object"},
+			"spec": object{"method": "GET", "url": slow.URL}},
 		"/api/agents": {"name": "clerk"},
 	} {
 		if err := c.do(ctx, "POST", path, body, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := c.do(ctx, "POST", "/api/agents/clerk/tools", thing{"tool_id": "slow"}, nil); err != nil {
+	if err := c.do(ctx, "POST", "/api/agents/clerk/tools", object{"tool_id": "slow"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	// The call never ends.
-	go func() { _ = c.do(ctx, "POST", "/api/agents/clerk/calls", thing{"tool": "slow", "args": thing{}}, nil) }()
+	go func() {
+		_ = c.do(ctx, "POST", "/api/agents/clerk/calls", object{"tool": "slow", "args": object{}}, nil)
+	}()
 	<-arrived
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	if err := poll(ctx, "it to take no more requests", func() (bool, error) {

@@ -17,40 +17,40 @@ const (
 	slowMS    = 1000 // how long the witness takes, of the tool's 2000
 )
 
-// TestG28_ASlowFarSideDoesNotDouble kills the real server while 24 verifiable calls are being worked on by a far side
-// that takes a second for each. The next server looks them up before they have taken effect, and must not send them
-// again. On PostgreSQL the next server is one that runs beside the first.
-func TestG28_ASlowFarSideDoesNotDouble(t *testing.T) {
+// TestG28_SlowWitnessGetsNoDuplicates kills the real server while a witness that takes a second per request works on 24
+// verifiable calls. The next server looks them up before they have taken effect and must not send them again. On
+// PostgreSQL the next server runs beside the first.
+func TestG28_SlowWitnessGetsNoDuplicates(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		t.Run(e.name, func(t *testing.T) {
-			w, err := r.furnish(t.Context(), e, func(c caller) error { return r.equip(t.Context(), c) })
+			w, err := r.newWorld(t.Context(), e, func(c caller) error { return r.createTools(t.Context(), c) })
 			if err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
-			if err := r.killSlow(ctx, w); err != nil {
+			if err := r.killSlowCalls(ctx, w); err != nil {
 				t.Fatal(err)
 			}
 		})
 	}
 }
 
-// killSlow makes the calls, has the witness kill their server with the last of them, and counts the effects.
-func (r *rig) killSlow(ctx context.Context, w world) error {
+// killSlowCalls makes the calls, has the witness kill their server with the last of them, and counts the effects.
+func (r *rig) killSlowCalls(ctx context.Context, w world) error {
 	first, err := r.serve(w)
 	if err != nil {
 		return err
 	}
 	defer first.kill()
-	if err := first.await(ctx); err != nil {
+	if err := first.waitUntilReady(ctx); err != nil {
 		return err
 	}
 	var next *process
 	if w.database != "" { // it is there already, and takes over
-		beside, err := w.beside()
+		beside, err := w.newDirectory()
 		if err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (r *rig) killSlow(ctx context.Context, w world) error {
 			return err
 		}
 		defer next.kill()
-		if err := next.await(ctx); err != nil {
+		if err := next.waitUntilReady(ctx); err != nil {
 			return err
 		}
 	}
@@ -69,19 +69,19 @@ func (r *rig) killSlow(ctx context.Context, w world) error {
 			return res, err
 		}
 		err = c.do(ctx, "POST", "/api/agents/free/calls",
-			thing{"tool": "far_verifiable", "args": thing{"lane": lane(i)}}, &res,
+			object{"tool": "far_verifiable", "args": object{"lane": lane(i)}}, &res,
 			"Idempotency-Key", lane(i))
 		return res, err
 	}
 	for i := range slowCalls {
-		how := plan{SlowMS: slowMS}
+		how := witnessPlan{SlowMS: slowMS}
 		switch {
 		case i == slowCalls-1:
 			how.Do, how.When, how.PID = "kill", "before", first.cmd.Process.Pid
 		case i%6 == 0:
 			how.Do, how.When = "drop", "before"
 		}
-		if err := r.witness.do(ctx, "PUT", "/plans/"+lane(i), []plan{how}, nil); err != nil {
+		if err := r.witness.do(ctx, "PUT", "/plans/"+lane(i), []witnessPlan{how}, nil); err != nil {
 			return err
 		}
 	}
@@ -111,18 +111,18 @@ func (r *rig) killSlow(ctx context.Context, w world) error {
 			return err
 		}
 		defer next.kill()
-		if err := next.await(ctx); err != nil {
+		if err := next.waitUntilReady(ctx); err != nil {
 			return err
 		}
 	} else {
-		if err := w.forgetOlder(ctx); err != nil {
+		if err := w.forgetOlderServers(ctx); err != nil {
 			return err
 		}
 		c, err := w.owner(next, unlimited)
 		if err != nil {
 			return err
 		}
-		if err := c.do(ctx, "POST", "/api/resume", thing{}, nil); err != nil { // has it look for work at once
+		if err := c.do(ctx, "POST", "/api/resume", object{}, nil); err != nil { // has it look for work at once
 			return err
 		}
 	}
@@ -136,15 +136,15 @@ func (r *rig) killSlow(ctx context.Context, w world) error {
 		if err != nil {
 			return fmt.Errorf("%w\nserver's log: %s", err, &next.log)
 		}
-		if n, err := r.effects(ctx, res.OperationID); err != nil || n != 1 {
+		if n, err := r.countEffects(ctx, res.OperationID); err != nil || n != 1 {
 			wrong = append(wrong, fmt.Errorf("%s: %d effects, %v", lane(i), n, err))
 		}
 	}
 	return errors.Join(wrong...)
 }
 
-// beside is a data directory for another server on the same database.
-func (w world) beside() (world, error) {
+// newDirectory creates a data directory for another server on the same database.
+func (w world) newDirectory() (world, error) {
 	dir, err := os.MkdirTemp(w.engine.base, "beside")
 	if err != nil {
 		return w, err
@@ -154,8 +154,8 @@ func (w world) beside() (world, error) {
 	return w, err
 }
 
-// forgetOlder lets all servers but the one that was started last be known as dead; see forget.
-func (w world) forgetOlder(ctx context.Context) error {
+// forgetOlderServers makes all servers except the newest known as dead; see forgetDeadServers.
+func (w world) forgetOlderServers(ctx context.Context) error {
 	db, err := w.open()
 	if err != nil {
 		return err

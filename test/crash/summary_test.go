@@ -16,7 +16,7 @@ const memoryModel = `answers:
   - {when: {said: /./}, text: "Heard."}
 `
 
-var wrongSummaries = []count{
+var wrongSummaries = []rowCount{
 	{"summaries that are not made", `SELECT count(*) FROM summaries WHERE state <> 'done'`},
 	{"summaries beside the one",
 		`SELECT count(*) - 1 FROM messages WHERE kind = 'summary' AND content = 'Three words long.'`},
@@ -25,27 +25,27 @@ var wrongSummaries = []count{
 }
 
 // TestL13_KillAtEveryCommitOfASummary kills the real server before and after every commit of a turn that leads to a
-// summary, and of the summary itself. It is made once.
+// summary, and of the summary itself. The summary is made once.
 func TestL13_KillAtEveryCommitOfASummary(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.follow(memoryModel)
+	r.useScript(memoryModel)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		var talk reeve.Conversation
 		var err error
-		e.template, err = r.furnish(t.Context(), e, func(c caller) error {
+		e.template, err = r.newWorld(t.Context(), e, func(c caller) error {
 			ctx := t.Context()
 			if err := c.do(ctx, "POST", "/api/agents",
-				thing{"name": "bot", "config": thing{"recent_turns": 1, "summaries": true}}, nil); err != nil {
+				object{"name": "bot", "config": object{"recent_turns": 1, "summaries": true}}, nil); err != nil {
 				return err
 			}
-			if err := c.do(ctx, "POST", "/api/conversations", thing{"agent": "bot"}, &talk); err != nil {
+			if err := c.do(ctx, "POST", "/api/conversations", object{"agent": "bot"}, &talk); err != nil {
 				return err
 			}
 			for i := range 2 {
 				var turn reeve.Turn
 				if err := c.do(ctx, "POST", "/api/conversations/"+talk.ID+"/turns",
-					thing{"content": fmt.Sprint("before ", i)}, &turn); err != nil {
+					object{"content": fmt.Sprint("before ", i)}, &turn); err != nil {
 					return err
 				}
 				if err := poll(ctx, "the turn to end", func() (bool, error) {
@@ -60,14 +60,14 @@ func TestL13_KillAtEveryCommitOfASummary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.everyCommit(e, 6, func(ctx context.Context, w world, p *process) error {
+		r.killAtEveryCommit(e, 6, func(ctx context.Context, w world, p *process) error {
 			return r.driveSummary(ctx, w, p,
 				talk.ID)
 		}, r.checkSummary)
 	}
 }
 
-// driveSummary says something, and waits until what was said before is in a few words.
+// driveSummary sends a message and waits until the earlier ones are summarized.
 func (r *rig) driveSummary(ctx context.Context, w world, p *process, conversation string) error {
 	if err := r.driveTurn(ctx, w, p, conversation); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (r *rig) driveSummary(ctx context.Context, w world, p *process, conversatio
 	})
 }
 
-// checkSummary looks for rows that must not be.
+// checkSummary checks that no forbidden rows exist.
 func (r *rig) checkSummary(ctx context.Context, w world) error {
 	db, err := w.open()
 	if err != nil {
@@ -91,7 +91,7 @@ func (r *rig) checkSummary(ctx context.Context, w world) error {
 	}
 	defer func() { _ = db.Close() }()
 	var wrong []error
-	for _, n := range slices.Concat(never, wrongSummaries) {
+	for _, n := range slices.Concat(forbiddenRows, wrongSummaries) {
 		var rows int
 		if err := db.QueryRowContext(ctx, n.query).Scan(&rows); err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", n.what, err))

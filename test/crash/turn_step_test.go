@@ -11,7 +11,7 @@ const stepModel = `answers:
   - {when: {system: Assembled, said: go}, text: "All is done."}
 `
 
-var wrongSteps = []count{
+var wrongSteps = []rowCount{
 	{"turns that did not complete",
 		`SELECT count(*) - 1 FROM runs WHERE reason = 'user_initiated' AND state = 'completed' AND output = 'All is done.'`},
 	{"turns that are flagged", `SELECT count(*) FROM runs WHERE issues LIKE '%memory_extraction_failed%'`},
@@ -24,31 +24,30 @@ var wrongSteps = []count{
 }
 
 // TestW22_KillAtEveryCommitOfATurnWithSteps kills the real server before and after every commit of a turn whose request
-// an automation assembles, and of which another takes notes. Whatever dies where, the turn is answered once and noted
-// once.
+// one automation assembles and of which another takes notes. The turn is answered once and its notes are taken once.
 func TestW22_KillAtEveryCommitOfATurnWithSteps(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.follow(stepModel)
+	r.useScript(stepModel)
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
 		var talk reeve.Conversation
 		var err error
-		e.template, err = r.furnish(t.Context(), e, func(c caller) error {
+		e.template, err = r.newWorld(t.Context(), e, func(c caller) error {
 			ctx := t.Context()
 			for _, made := range []struct {
 				path string
 				body any
 				into any
 			}{
-				{"/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"), nil},
-				{"/api/automations", thing{"name": "context",
+				{"/api/tools", r.newWitnessTool("far_keyed", "keyed", "side_effecting"), nil},
+				{"/api/automations", object{"name": "context",
 					"source": `input.request.system = 'Assembled.'; input.request`, "tools": []string{"far_keyed"}},
 					nil},
-				{"/api/automations", thing{"name": "notes", "tools": []string{"far_keyed"},
+				{"/api/automations", object{"name": "notes", "tools": []string{"far_keyed"},
 					"source": `await Items.withItem(input.turn_id, 'Notes', async (ctx) => { if (!ctx.item.isDone) await General.farKeyed({ lane: 'notes' }); })`}, nil},
-				{"/api/agents", thing{"name": "bot", "config": thing{"assembly": "context", "extraction": "notes"}},
+				{"/api/agents", object{"name": "bot", "config": object{"assembly": "context", "extraction": "notes"}},
 					nil},
-				{"/api/conversations", thing{"agent": "bot"}, &talk},
+				{"/api/conversations", object{"agent": "bot"}, &talk},
 			} {
 				if err := c.do(ctx, "POST", made.path, made.body, made.into); err != nil {
 					return err
@@ -59,7 +58,7 @@ func TestW22_KillAtEveryCommitOfATurnWithSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.everyCommit(e, 20, func(ctx context.Context, w world, p *process) error {
+		r.killAtEveryCommit(e, 20, func(ctx context.Context, w world, p *process) error {
 			return r.driveTurn(ctx, w, p,
 				talk.ID)
 		},

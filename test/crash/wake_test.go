@@ -16,22 +16,22 @@ import (
 	"reeve/api"
 )
 
-// rehearsing is an agent with a plan and its tools.
-func rehearsing(ctx context.Context, c caller, name string, steps ...thing) error {
+// newRehearsal creates an agent with a rehearsal and its tools.
+func newRehearsal(ctx context.Context, c caller, name string, steps ...object) error {
 	if err := c.do(ctx, "POST", "/api/agents",
-		thing{"name": name, "config": thing{"rehearsal": thing{"steps": steps, "output": name + " is done"}}},
+		object{"name": name, "config": object{"rehearsal": object{"steps": steps, "output": name + " is done"}}},
 		nil); err != nil {
 		return err
 	}
-	return attach(ctx, c, name, "write_file", "read_file", "far_keyed")
+	return attachTools(ctx, c, name, "write_file", "read_file", "far_keyed")
 }
 
-func writes(path, content string) thing {
-	return thing{"tool": "write_file", "args": thing{"path": path, "content": content}}
+func writeStep(path, content string) object {
+	return object{"tool": "write_file", "args": object{"path": path, "content": content}}
 }
 
-// wrongWakes lists what must not be when every run has come to its end.
-var wrongWakes = []count{
+// wrongWakes are queries that count rows that must not exist when every run has ended.
+var wrongWakes = []rowCount{
 	{"runs that have no end", `SELECT count(*) FROM runs WHERE state IN ('running', 'parked')`},
 	{"runs that did not complete", `SELECT count(*) FROM runs WHERE state <> 'completed'`},
 	{"wakes that still wait", `SELECT count(*) FROM wakes WHERE state <> 'taken'`},
@@ -47,8 +47,8 @@ var wrongWakes = []count{
 		`SELECT count(*) FROM (SELECT thread_id FROM messages WHERE kind = 'thought' GROUP BY thread_id HAVING count(*) <> 1) x`},
 }
 
-// auditRuns reads the ledger itself, once no server runs on it.
-func (w world) auditRuns(ctx context.Context) error {
+// checkRuns checks the ledger in the database, when no server runs on it.
+func (w world) checkRuns(ctx context.Context) error {
 	db, err := w.open()
 	if err != nil {
 		return err
@@ -56,9 +56,9 @@ func (w world) auditRuns(ctx context.Context) error {
 	defer func() { _ = db.Close() }()
 	var wrong []error
 	if w.database == "" {
-		wrong = append(wrong, integrity(ctx, db))
+		wrong = append(wrong, checkIntegrity(ctx, db))
 	}
-	for _, n := range slices.Concat(never, wrongWakes) {
+	for _, n := range slices.Concat(forbiddenRows, wrongWakes) {
 		var rows int
 		if err := db.QueryRowContext(ctx, n.query).Scan(&rows); err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", n.what, err))
@@ -70,9 +70,9 @@ func (w world) auditRuns(ctx context.Context) error {
 }
 
 // TestO16_L08_KillAtEveryCommitOfAFiring kills the real server before and after every commit from the moment a schedule
-// is due: fired, started, planned, each effect and result, and the end with its notification; beside it runs an agent
-// that a client woke by hand, and wakes again with the same key after every crash. Afterwards every run is terminal,
-// every operation was applied once, one run was made for the due instant, and its person was told once.
+// is due to the end of its run. Beside it runs an agent that a client wakes by hand, again with the same key after
+// every crash. Afterwards every run is terminal, every operation was applied once, there is one run for the due time,
+// and its person was notified once.
 func TestO16_L08_KillAtEveryCommitOfAFiring(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -81,22 +81,22 @@ func TestO16_L08_KillAtEveryCommitOfAFiring(t *testing.T) {
 		// until the server that makes the schedule is gone before it is due
 		for ahead := 5 * time.Second; ; ahead *= 2 {
 			var err error
-			e.template, err = r.furnish(t.Context(), e, func(c caller) error {
+			e.template, err = r.newWorld(t.Context(), e, func(c caller) error {
 				ctx := t.Context()
-				if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"),
+				if err := c.do(ctx, "POST", "/api/tools", r.newWitnessTool("far_keyed", "keyed", "side_effecting"),
 					nil); err != nil {
 					return err
 				}
-				if err := rehearsing(ctx, c, "nightly", writes("/a", "1"),
-					thing{"tool": "far_keyed", "args": thing{"lane": "wake-" + e.name}},
-					thing{"tool": "read_file", "args": thing{"path": "/a"}}, writes("/b", "2")); err != nil {
+				if err := newRehearsal(ctx, c, "nightly", writeStep("/a", "1"),
+					object{"tool": "far_keyed", "args": object{"lane": "wake-" + e.name}},
+					object{"tool": "read_file", "args": object{"path": "/a"}}, writeStep("/b", "2")); err != nil {
 					return err
 				}
-				if err := rehearsing(ctx, c, "hand", writes("/c", "3")); err != nil {
+				if err := newRehearsal(ctx, c, "hand", writeStep("/c", "3")); err != nil {
 					return err
 				}
 				due = time.Now().Add(ahead)
-				return c.do(ctx, "POST", "/api/schedules", thing{"agent": "nightly", "goal": "go",
+				return c.do(ctx, "POST", "/api/schedules", object{"agent": "nightly", "goal": "go",
 					"cadence_type": "once", "cadence_value": due.UTC().Format(time.RFC3339), "notification": "always"},
 					nil)
 			})
@@ -113,16 +113,15 @@ func TestO16_L08_KillAtEveryCommitOfAFiring(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		r.everyCommit(e, 20, r.driveWakes, r.checkWakes)
+		r.killAtEveryCommit(e, 20, r.driveWakes, r.checkWakes)
 	}
 }
 
-// everyCommit kills a server before and after every commit of what a client drives it to, lets another finish, and
-// checks what came of it. The short form kills before every commit on SQLite, which leaves the database in each of its
-// states with all that happens outside until the next one; it kills after every fourth there, and at every fourth on
-// PostgreSQL. It leaves out the commits of a start; see firstCommit. It takes at least so many kills to have reached
-// the end.
-func (r *rig) everyCommit(e *engine, least int, drive func(context.Context, world, *process) error,
+// killAtEveryCommit kills a server before and after every commit of what a client drives it to, lets another finish,
+// and checks the result. The short form kills before every commit on SQLite, which covers every state of the database;
+// it kills after every fourth there, and at every fourth on PostgreSQL. It skips the commits of a start; see
+// firstCommit. It fails with fewer kills than expected.
+func (r *rig) killAtEveryCommit(e *engine, least int, drive func(context.Context, world, *process) error,
 	check func(context.Context, world) error) {
 	steps := map[string]int{"before": 1, "after": 1}
 	if !*crashFull {
@@ -137,14 +136,14 @@ func (r *rig) everyCommit(e *engine, least int, drive func(context.Context, worl
 	for when, step := range steps {
 		over := make(chan struct{})
 		var once sync.Once
-		for n := first; n <= most; n += step {
+		for n := first; n <= maxCommits; n += step {
 			jobs = append(jobs, func() {
 				select {
 				case <-over: // an earlier one found that there are no more commits
 					return
 				default:
 				}
-				fired, err := r.lives(e, fault{commit: n, when: when}, drive, check)
+				fired, err := r.killAndFinish(e, fault{commit: n, when: when}, drive, check)
 				if err != nil {
 					r.t.Errorf("%s, kill %s commit %d: %v", e.name, when, n, err)
 				}
@@ -156,19 +155,19 @@ func (r *rig) everyCommit(e *engine, least int, drive func(context.Context, worl
 			})
 		}
 	}
-	together(points, jobs)
+	runJobs(pointSlots, jobs)
 	r.t.Logf("%s: %d kills", e.name, kills.Load())
 	if kills.Load() < int64(least) {
 		r.t.Errorf("%s: only %d kills; the sweep did not reach the end", e.name, kills.Load())
 	}
 }
 
-// lives lets one server die at its fault, and another finish; then it checks everything.
-func (r *rig) lives(e *engine, f fault, drive func(context.Context, world, *process) error,
+// killAndFinish lets one server die at its fault and another finish, and checks everything.
+func (r *rig) killAndFinish(e *engine, f fault, drive func(context.Context, world, *process) error,
 	check func(context.Context, world) error) (fired bool, err error) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
 	defer cancel()
-	w, err := e.fresh()
+	w, err := e.newPreparedWorld()
 	if err != nil {
 		return false, err
 	}
@@ -178,7 +177,7 @@ func (r *rig) lives(e *engine, f fault, drive func(context.Context, world, *proc
 		if err != nil {
 			return fired, err
 		}
-		err = p.await(ctx)
+		err = p.waitUntilReady(ctx)
 		if err == nil {
 			err = drive(ctx, w, p)
 		}
@@ -202,7 +201,7 @@ func (r *rig) lives(e *engine, f fault, drive func(context.Context, world, *proc
 			if fired = p.killed; !fired {
 				break
 			}
-			if err := w.forget(ctx); err != nil {
+			if err := w.forgetDeadServers(ctx); err != nil {
 				return fired, err
 			}
 		}
@@ -210,13 +209,13 @@ func (r *rig) lives(e *engine, f fault, drive func(context.Context, world, *proc
 	return fired, check(ctx, w)
 }
 
-// driveWakes is the client: it wakes the agent, with its key, and waits until everything has come to its end.
+// driveWakes plays the client: it wakes the agent with its key and waits until everything has ended.
 func (r *rig) driveWakes(ctx context.Context, w world, p *process) error {
 	c, err := w.owner(p, unlimited)
 	if err != nil {
 		return err
 	}
-	if err := c.do(ctx, "POST", "/api/agents/hand/wake", thing{"input": "go"}, nil, "Idempotency-Key",
+	if err := c.do(ctx, "POST", "/api/agents/hand/wake", object{"input": "go"}, nil, "Idempotency-Key",
 		"the-one"); err != nil {
 		return err
 	}
@@ -235,7 +234,7 @@ func (r *rig) driveWakes(ctx context.Context, w world, p *process) error {
 
 // checkWakes compares the ledger with the witness.
 func (r *rig) checkWakes(ctx context.Context, w world) error {
-	if err := w.auditRuns(ctx); err != nil {
+	if err := w.checkRuns(ctx); err != nil {
 		return err
 	}
 	db, err := w.open()
@@ -258,21 +257,21 @@ func (r *rig) checkWakes(ctx context.Context, w world) error {
 	if runs != 2 || ops != 4 || files != 3 {
 		return fmt.Errorf("%d runs, %d operations, %d files; want 2, 4 and 3", runs, ops, files)
 	}
-	n, err := r.effects(ctx, far)
+	n, err := r.countEffects(ctx, far)
 	if err == nil && n != 1 {
 		err = fmt.Errorf("the witness saw %d effects", n)
 	}
 	return err
 }
 
-// TestL11_ThreeServersShareTheQueue runs three real servers on one PostgreSQL, wakes agents through each of them, and
-// kills two in the middle of their runs: the third takes up what they left, and every wake is served once.
+// TestL11_ThreeServersShareTheQueue runs three real servers on one PostgreSQL database, wakes agents through each of
+// them, and kills two during their runs. The third continues their work, and every wake is served once.
 func TestL11_ThreeServersShareTheQueue(t *testing.T) {
 	t.Parallel()
 	threeServersShareTheQueue(t, postgresEngine(t))
 }
 
-// Behind PgBouncer in transaction mode it is the same.
+// TestL11_ThreeServersBehindPgBouncer is TestL11_ThreeServersShareTheQueue behind PgBouncer in transaction mode.
 func TestL11_ThreeServersBehindPgBouncer(t *testing.T) {
 	t.Parallel()
 	threeServersShareTheQueue(t, pgbouncerEngine(t))
@@ -281,17 +280,17 @@ func TestL11_ThreeServersBehindPgBouncer(t *testing.T) {
 func threeServersShareTheQueue(t *testing.T, e *engine) {
 	const agents = 24
 	r, ctx := newRig(t), t.Context()
-	w, err := r.furnish(ctx, e, func(c caller) error {
-		if err := c.do(ctx, "POST", "/api/tools", r.farTool("far_keyed", "keyed", "side_effecting"), nil); err != nil {
+	w, err := r.newWorld(ctx, e, func(c caller) error {
+		if err := c.do(ctx, "POST", "/api/tools", r.newWitnessTool("far_keyed", "keyed", "side_effecting"), nil); err != nil {
 			return err
 		}
 		for i := range agents {
-			var steps []thing
+			var steps []object
 			for k := range 4 {
-				steps = append(steps, thing{"tool": "far_keyed",
-					"args": thing{"lane": fmt.Sprintf("three-%d-%d", i, k)}, "delay_ms": 200})
+				steps = append(steps, object{"tool": "far_keyed",
+					"args": object{"lane": fmt.Sprintf("three-%d-%d", i, k)}, "delay_ms": 200})
 			}
-			if err := rehearsing(ctx, c, fmt.Sprint("a", i), append(steps, writes("/x", "x"))...); err != nil {
+			if err := newRehearsal(ctx, c, fmt.Sprint("a", i), append(steps, writeStep("/x", "x"))...); err != nil {
 				return err
 			}
 		}
@@ -318,7 +317,7 @@ func threeServersShareTheQueue(t *testing.T, e *engine) {
 			t.Fatal(err)
 		}
 		defer p.kill()
-		if err := p.await(ctx); err != nil {
+		if err := p.waitUntilReady(ctx); err != nil {
 			t.Fatal(err)
 		}
 		c, err := w.owner(p, unlimited)
@@ -328,7 +327,7 @@ func threeServersShareTheQueue(t *testing.T, e *engine) {
 		servers, clients = append(servers, p), append(clients, c)
 	}
 	for i := range agents {
-		if err := clients[i%3].do(ctx, "POST", fmt.Sprintf("/api/agents/a%d/wake", i), thing{}, nil, "Idempotency-Key",
+		if err := clients[i%3].do(ctx, "POST", fmt.Sprintf("/api/agents/a%d/wake", i), object{}, nil, "Idempotency-Key",
 			fmt.Sprint("wake-", i)); err != nil {
 			t.Fatal(err)
 		}
@@ -378,7 +377,7 @@ func threeServersShareTheQueue(t *testing.T, e *engine) {
 		t.Fatalf("%v\nserver's log: %s", err, &servers[0].log)
 	}
 	for i := range agents { // and no key is served again
-		if err := clients[0].do(ctx, "POST", fmt.Sprintf("/api/agents/a%d/wake", i), thing{}, nil, "Idempotency-Key",
+		if err := clients[0].do(ctx, "POST", fmt.Sprintf("/api/agents/a%d/wake", i), object{}, nil, "Idempotency-Key",
 			fmt.Sprint("wake-", i)); err != nil {
 			t.Fatal(err)
 		}
@@ -386,7 +385,7 @@ func threeServersShareTheQueue(t *testing.T, e *engine) {
 	if err := servers[0].stop(); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.auditRuns(ctx); err != nil {
+	if err := w.checkRuns(ctx); err != nil {
 		t.Error(err)
 	}
 	db, err := w.open()
@@ -420,7 +419,7 @@ func threeServersShareTheQueue(t *testing.T, e *engine) {
 		t.Errorf("%d operations, want %d", len(ops), 4*agents)
 	}
 	for _, id := range ops {
-		if n, err := r.effects(ctx, id); err != nil || n != 1 {
+		if n, err := r.countEffects(ctx, id); err != nil || n != 1 {
 			t.Errorf("operation %s had %d effects, %v: %s", id, n, err, strings.TrimSpace(servers[0].log.String()))
 		}
 	}

@@ -28,7 +28,7 @@ func TestI11_K23_WorkersAreConfined(t *testing.T) {
 				var c caller
 				switch {
 				case user == "own":
-					p, c = plain(ctx, t, r.program, world{dir: t.TempDir()}, env...)
+					p, c = startPlain(ctx, t, r.program, world{dir: t.TempDir()}, env...)
 				case os.Getuid() != 0:
 					return // the same as the first case
 				default:
@@ -40,7 +40,7 @@ func TestI11_K23_WorkersAreConfined(t *testing.T) {
 					if err := os.Chown(cache, 1234, 1234); err != nil {
 						t.Fatal(err)
 					}
-					p, c, _ = r.ordinaryWith(t, env...)
+					p, c, _ = r.startOrdinaryWith(t, env...)
 				}
 				confinedWorkers(ctx, t, p, c)
 			})
@@ -51,7 +51,7 @@ func TestI11_K23_WorkersAreConfined(t *testing.T) {
 // confinedWorkers makes a server run two endless loops, checks their processes, and kills the server.
 func confinedWorkers(ctx context.Context, t *testing.T, p *process, c caller) {
 	t.Helper()
-	health := sandbox(t, c)
+	health := getSandboxHealth(t, c)
 	if !health.OK {
 		t.Log("no confinement here: ", health.Detail)
 		return
@@ -59,21 +59,21 @@ func confinedWorkers(ctx context.Context, t *testing.T, p *process, c caller) {
 	namespaces := strings.Contains(health.Detail, "namespaces, Landlock")
 	for _, step := range []struct {
 		path string
-		body thing
+		body object
 	}{
-		{"/api/agents", thing{"name": "calc"}},
-		{"/api/tools", thing{"id": "spin", "kind": "script", "description": "Spins.", "effect": "read",
-			"timeout_ms": 300000, "parameters": thing{"type": "object"}, "spec": thing{"source": "for (;;);"}}},
-		{"/api/agents/calc/tools", thing{"tool_id": "spin"}},
-		{"/api/agents/calc/tools", thing{"tool_id": "execute_python"}},
+		{"/api/agents", object{"name": "calc"}},
+		{"/api/tools", object{"id": "spin", "kind": "script", "description": "Spins.", "effect": "read",
+			"timeout_ms": 300000, "parameters": object{"type": "object"}, "spec": object{"source": "for (;;);"}}},
+		{"/api/agents/calc/tools", object{"tool_id": "spin"}},
+		{"/api/agents/calc/tools", object{"tool_id": "execute_python"}},
 	} {
 		if err := c.do(ctx, "POST", step.path, step.body, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	ended := make(chan error, 2)
-	for _, call := range []thing{{"tool": "spin", "args": thing{}},
-		{"tool": "execute_python", "args": thing{"code": "while True: pass"}}} {
+	for _, call := range []object{{"tool": "spin", "args": object{}},
+		{"tool": "execute_python", "args": object{"code": "while True: pass"}}} {
 		go func() { ended <- c.do(ctx, "POST", "/api/agents/calc/calls", call, nil) }()
 	}
 	var all []string
