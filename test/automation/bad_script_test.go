@@ -151,8 +151,8 @@ func TestK13_InvalidTotalsAreRefused(t *testing.T) {
 	a.SaveVersion("Items.total(2 ** 53 - 1)", false)
 	a.MustComplete()
 	for _, n := range []string{"10n", "10n ** 30n"} {
-		a.save("Items.total("+n+")", false)
-		if r := a.start(call{}); r.Run.State != reeve.RunFailed ||
+		a.SaveVersion("Items.total("+n+")", false)
+		if r := a.StartRun(kit.Call{}); r.Run.State != reeve.RunFailed ||
 			!strings.Contains(r.Run.Message, "called with a BigInt") || !strings.Contains(r.Run.Message, "Number(n)") {
 			t.Errorf("%s: %s %s", n, r.Run.State, r.Run.Message)
 		}
