@@ -30,7 +30,7 @@ type AutomationRun struct {
 	Wake   *Wake     `json:"wake,omitempty" doc:"Set while the run waits to start"`
 	Run    *Run      `json:"run,omitempty"`
 	Script ScriptRun `json:"script"`
-	Again  bool      `json:"again,omitempty" doc:"The plan was applied before, by this run"`
+	AlreadyApplied  bool      `json:"again,omitempty" doc:"The plan was applied before, by this run"`
 }
 
 // ItemFilter selects items. Empty fields select all.

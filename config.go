@@ -29,8 +29,8 @@ type AgentConfig struct {
 	Extension     map[string]json.RawMessage `json:"extension,omitempty" doc:"Objects of other programs by namespace, such as org.example.gym"`
 }
 
-// MaxSteps is the maximum number of steps of a rehearsal.
-const MaxSteps = 1000
+// MaxRehearsalSteps is the maximum number of steps of a rehearsal.
+const MaxRehearsalSteps = 1000
 
 // Rehearsal is a fixed plan of calls that a run follows instead of a model.
 type Rehearsal struct {
@@ -48,8 +48,8 @@ type RehearsalStep struct {
 	Must    bool            `json:"must,omitempty" doc:"Fail the run if the call does not succeed"`
 }
 
-// ReadConfig parses an agent's config and checks the rules that its JSON Schema cannot express.
-func ReadConfig(raw json.RawMessage) (c AgentConfig, err error) {
+// ParseAgentConfig parses an agent's config and checks the rules that its JSON Schema cannot express.
+func ParseAgentConfig(raw json.RawMessage) (c AgentConfig, err error) {
 	if len(raw) == 0 {
 		return c, nil
 	}
@@ -70,9 +70,9 @@ func (c AgentConfig) validate() error {
 		return err
 	}
 	if c.Rehearsal != nil {
-		if n := len(c.Rehearsal.Steps); n > MaxSteps {
+		if n := len(c.Rehearsal.Steps); n > MaxRehearsalSteps {
 			return InvalidField("/config/rehearsal/steps", fmt.Sprintf("has %d steps", n),
-				fmt.Sprintf("at most %d", MaxSteps))
+				fmt.Sprintf("at most %d", MaxRehearsalSteps))
 		}
 		for i, s := range c.Rehearsal.Steps {
 			at := "/config/rehearsal/steps/" + strconv.Itoa(i)
@@ -89,8 +89,8 @@ func (c AgentConfig) validate() error {
 	return checkExtension("/config", c.Extension)
 }
 
-// Plan returns the rehearsal with its default output. It has no steps if the config has no rehearsal.
-func (c AgentConfig) Plan() Rehearsal {
+// RehearsalPlan returns the rehearsal with its default output. It has no steps if the config has no rehearsal.
+func (c AgentConfig) RehearsalPlan() Rehearsal {
 	var p Rehearsal
 	if c.Rehearsal != nil {
 		p = *c.Rehearsal

@@ -16,7 +16,7 @@ type Conversation struct {
 	Origin      string        `json:"origin,omitempty" doc:"How it was started: chat, openai or playground"`
 	State       string        `json:"state" doc:"active or completed; only a person completes it"`
 	Turns       int           `json:"turns" doc:"Number of turns so far"`
-	Members     []Participant `json:"participants,omitempty"`
+	Participants     []Participant `json:"participants,omitempty"`
 	CreatedAt   time.Time     `json:"created_at"`
 	UpdatedAt   time.Time     `json:"updated_at"`
 }
@@ -30,20 +30,20 @@ const (
 // ThreadID returns the id of the conversation's thread.
 func (c Conversation) ThreadID() string { return SessionThread(c.AgentID, c.ID) }
 
-// SharedDefault is the default session of the server's owner and of calls without a user.
-const SharedDefault = "default"
+// SharedDefaultSession is the default session of the server's owner and of calls without a user.
+const SharedDefaultSession = "default"
 
 // DefaultSession returns the session of the user's calls that name no session.
 func DefaultSession(user string) string {
 	if user == "" || user == OwnerUser {
-		return SharedDefault
+		return SharedDefaultSession
 	}
-	return SharedDefault + ":" + user
+	return SharedDefaultSession + ":" + user
 }
 
 // IsDefaultSession reports whether session is the default session of any user.
 func IsDefaultSession(session string) bool {
-	return session == SharedDefault || strings.HasPrefix(session, SharedDefault+":")
+	return session == SharedDefaultSession || strings.HasPrefix(session, SharedDefaultSession+":")
 }
 
 // SessionThread returns the id of the thread of an agent's session.
@@ -81,7 +81,7 @@ type Turn struct {
 	Output         string     `json:"output,omitempty" doc:"Final answer"`
 	Code           Code       `json:"code,omitempty"`
 	Message        string     `json:"message,omitempty"`
-	Moves          int        `json:"moves" doc:"Number of model requests"`
+	ModelRequests          int        `json:"moves" doc:"Number of model requests"`
 	Issues         TurnIssues `json:"issues,omitzero"`
 	Attempts       int        `json:"attempts"`
 	Spent          Amount     `json:"spent"`
@@ -111,7 +111,7 @@ const (
 func (r Run) Turn() Turn {
 	return Turn{ID: r.ID, ConversationID: r.SessionID, AgentID: r.AgentID, UserID: r.UserID, ParentID: r.ParentID,
 		State: r.State, Input: r.Input, Output: r.Output, Code: r.Code,
-		Message: r.Message, Moves: r.Moves, Issues: r.Issues, Attempts: r.Attempts, Spent: r.Spent,
+		Message: r.Message, ModelRequests: r.ModelRequests, Issues: r.Issues, Attempts: r.Attempts, Spent: r.Spent,
 		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt}
 }
 
@@ -199,12 +199,12 @@ type MessageInfo struct {
 	Variables   map[string]string `json:"variables,omitempty" doc:"said: values for the agent's instructions"`
 	Tools       []string          `json:"tools,omitempty" doc:"said: tools of this turn, instead of the agent's"`
 	Model       string            `json:"model,omitempty" doc:"said: model of this turn"`
-	Move        int               `json:"move,omitempty" doc:"answer: number within the turn, from 1"`
-	Seen        string            `json:"seen,omitempty" doc:"answer: last message sent to the model"`
-	Awaits      []string          `json:"awaits,omitempty" doc:"answer: action messages without a result then"`
+	ModelRequest        int               `json:"move,omitempty" doc:"answer: number within the turn, from 1"`
+	LastMessage        string            `json:"seen,omitempty" doc:"answer: last message sent to the model"`
+	PendingCalls      []string          `json:"awaits,omitempty" doc:"answer: action messages without a result then"`
 	Spent       Amount            `json:"spent,omitzero" doc:"answer: cost"`
 	Answer      json.RawMessage   `json:"answer,omitempty" doc:"answer: whole answer, as sent back to the model"`
-	Given       *ClientHistory    `json:"given,omitempty" doc:"said: history of a client that keeps its own"`
+	ClientHistory       *ClientHistory    `json:"given,omitempty" doc:"said: history of a client that keeps its own"`
 }
 
 // ClientHistory is the history and the settings sent by a client that keeps its own history, such as an OpenAI client.

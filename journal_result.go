@@ -54,5 +54,5 @@ type ScoreSummary struct {
 type RatingSummary struct {
 	Count  int            `json:"count"`
 	Scores []ScoreSummary `json:"scores" doc:"Summaries by score name"`
-	Cut    bool           `json:"cut,omitempty" doc:"True if there were too many to count; use a shorter period"`
+	Truncated    bool           `json:"cut,omitempty" doc:"True if there were too many to count; use a shorter period"`
 }

@@ -20,7 +20,7 @@ type Email struct {
 	Bcc         []string          `json:"bcc,omitempty"`
 	Date        *time.Time        `json:"date,omitempty" doc:"Absent if unknown"`
 	Body        string            `json:"body"`
-	Cut         int64             `json:"cut,omitempty" doc:"Bytes of text that were not stored"`
+	TruncatedBytes         int64             `json:"cut,omitempty" doc:"Bytes of text that were not stored"`
 	Attachments []EmailAttachment `json:"attachments,omitempty"`
 }
 
@@ -58,15 +58,15 @@ type MailImport struct {
 	Added      int64      `json:"added"`
 	Replaced   int64      `json:"replaced"`
 	Duplicate  int64      `json:"duplicate" doc:"Mails that existed with the same content"`
-	Bad        int64      `json:"bad" doc:"Mails that could not be read"`
-	Notes      []MailNote `json:"notes" doc:"Problems found, with counts"`
+	Unreadable        int64      `json:"bad" doc:"Mails that could not be read"`
+	Problems      []MailProblem `json:"notes" doc:"Problems found, with counts"`
 	StartedAt  time.Time  `json:"started_at"`
 	UpdatedAt  time.Time  `json:"updated_at"`
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 }
 
-// Done reports whether the import is complete.
-func (m MailImport) Done() bool { return m.State == ImportDone }
+// IsDone reports whether the import is complete.
+func (m MailImport) IsDone() bool { return m.State == ImportDone }
 
 // The states of an import.
 const (
@@ -74,10 +74,10 @@ const (
 	ImportDone = "done"
 )
 
-// MailNote is a problem found in one or more mails.
-type MailNote struct {
+// MailProblem is a problem found in one or more mails.
+type MailProblem struct {
 	Reason   string   `json:"reason"`
-	Bad      bool     `json:"bad,omitempty" doc:"The mails were not imported"`
+	Unreadable      bool     `json:"bad,omitempty" doc:"The mails were not imported"`
 	Count    int64    `json:"count"`
 	Examples []string `json:"examples" doc:"Places of the first few"`
 }
@@ -93,8 +93,8 @@ type MailImportRequest struct {
 type MailLine struct {
 	Email *Email   `json:"email,omitempty"`
 	Place string   `json:"place,omitempty" doc:"Place in the source"`
-	Bad   string   `json:"bad,omitempty" doc:"Why the mail could not be read"`
-	Notes []string `json:"notes,omitempty" doc:"Problems found in the mail"`
+	Error   string   `json:"bad,omitempty" doc:"Why the mail could not be read"`
+	Problems []string `json:"notes,omitempty" doc:"Problems found in the mail"`
 }
 
 // ParseAddress splits "Jane Doe <jane@x.org>" into jane@x.org and Jane Doe.
@@ -136,28 +136,28 @@ func MailHash(e Email) string {
 	return Hash([]byte(b.String()))
 }
 
-// AddNote counts a problem found in the mail at place. bad means that the mail was not imported.
-func (m *MailImport) AddNote(reason, place string, bad bool) {
-	for i := range m.Notes {
-		if n := &m.Notes[i]; n.Reason == reason && n.Bad == bad {
+// AddProblem counts a problem found in the mail at place. bad means that the mail was not imported.
+func (m *MailImport) AddProblem(reason, place string, bad bool) {
+	for i := range m.Problems {
+		if n := &m.Problems[i]; n.Reason == reason && n.Unreadable == bad {
 			if n.Count++; len(n.Examples) < maxExamples && place != "" {
 				n.Examples = append(n.Examples, place)
 			}
 			return
 		}
 	}
-	if len(m.Notes) >= maxReasons {
+	if len(m.Problems) >= maxReasons {
 		reason = "other reasons" // the last note counts the rest
-		if m.Notes[len(m.Notes)-1].Reason == reason {
-			m.Notes[len(m.Notes)-1].Count++
+		if m.Problems[len(m.Problems)-1].Reason == reason {
+			m.Problems[len(m.Problems)-1].Count++
 			return
 		}
 	}
-	n := MailNote{Reason: reason, Bad: bad, Count: 1, Examples: []string{}}
+	n := MailProblem{Reason: reason, Unreadable: bad, Count: 1, Examples: []string{}}
 	if place != "" {
 		n.Examples = append(n.Examples, place)
 	}
-	m.Notes = append(m.Notes, n)
+	m.Problems = append(m.Problems, n)
 }
 
 const (

@@ -55,7 +55,7 @@ type ActionInfo struct {
 	Base        string   `json:"base,omitempty"`
 	ProposalID  string   `json:"proposal_id,omitempty" doc:"Proposal that the call applies"`
 	Undoes      string   `json:"undoes,omitempty" doc:"Operation that the call undoes"`
-	Trail       []Step   `json:"trail,omitempty" doc:"Verdicts of the gate's steps"`
+	Trace       []Step   `json:"trail,omitempty" doc:"Verdicts of the gate's steps"`
 }
 
 // ResultInfo is the metadata of a result message.

@@ -34,8 +34,8 @@ const (
 // Modes lists the modes.
 func Modes() []Mode { return []Mode{Autonomous, Interactive, Hybrid} }
 
-// Wakes reports whether an agent of this mode runs for the given reason.
-func (m Mode) Wakes(r Reason) bool {
+// Allows reports whether an agent of this mode runs for the given reason.
+func (m Mode) Allows(r Reason) bool {
 	person := r == ReasonUser || r == ReasonManual
 	switch m {
 	case Autonomous:
@@ -115,8 +115,8 @@ func (s RunState) CheckTransition(next RunState) error {
 	return Errorf(Conflict, "a run cannot change from %q to %q", s, next)
 }
 
-// Final reports whether a run in this state has ended.
-func (s RunState) Final() bool { return len(runTransitions[s]) == 0 }
+// IsFinal reports whether a run in this state has ended.
+func (s RunState) IsFinal() bool { return len(runTransitions[s]) == 0 }
 
 // Run is one execution of an agent.
 type Run struct {
@@ -137,7 +137,7 @@ type Run struct {
 	Message     string     `json:"message,omitempty"`
 	Wakes       int        `json:"wakes" doc:"Number of wakes that it serves"`
 	Attempts    int        `json:"attempts" doc:"Number of starts, including resumes after crashes"`
-	Moves       int        `json:"moves,omitempty" doc:"Number of model requests"`
+	ModelRequests       int        `json:"moves,omitempty" doc:"Number of model requests"`
 	Issues      TurnIssues `json:"issues,omitzero"`
 	Spent       Amount     `json:"spent"`
 	ScheduledAt *time.Time `json:"scheduled_at,omitempty"`
@@ -145,7 +145,7 @@ type Run struct {
 	FinishedAt  *time.Time `json:"finished_at,omitempty"`
 
 	ParentID  string     `json:"parent_id,omitempty" doc:"Run whose call started it"`
-	Answers   string     `json:"answers,omitempty" doc:"Operation of that call, which gets the run's result"`
+	CallerOperationID   string     `json:"answers,omitempty" doc:"Operation of that call, which gets the run's result"`
 	Ancestors []Ancestor `json:"ancestors,omitempty" doc:"Runs whose calls led to it, the first one first"`
 
 	OnBehalfOf []Delegator `json:"on_behalf_of,omitempty" doc:"Agents whose rights limit the run"`
@@ -154,10 +154,10 @@ type Run struct {
 	WaitsForAgents bool `json:"goes_on,omitempty" doc:"Parked runs only: waits for called agents and for no person"`
 
 	Owner   string `json:"-"`
-	Results int    `json:"-"` // see RunEnd.Results; parked runs only
+	ResultsToResume int    `json:"-"` // see RunEnd.Results; parked runs only
 
 	Resumed bool `json:"-"` // another process started the run and left it unfinished
-	Pending int  `json:"-"` // see RunEnd.Pending; set only while the run ends
+	PendingCalls int  `json:"-"` // see RunEnd.Pending; set only while the run ends
 
 	RetryAfter time.Duration `json:"-"` // RetryAfter of the run's error; set only while the run ends
 }
@@ -202,8 +202,8 @@ func (r Run) ActsFor(agent string) bool {
 // RunServer serves and ends runs. The scheduler passes it to brains, which may start further runs, for example an
 // automation that does a step of a turn.
 type RunServer interface {
-	// ServeBegun serves a run that this process started and owns in the store. It returns when the run has stopped.
-	ServeBegun(ctx context.Context, run Run)
+	// ServeStarted serves a run that this process started and owns in the store. It returns when the run has stopped.
+	ServeStarted(ctx context.Context, run Run)
 	// End ends a run and all runs that its calls started.
 	End(ctx context.Context, workspace, run string, why *Error) (Run, error)
 }
@@ -214,13 +214,13 @@ type RunEnd struct {
 	Output  string
 	Err     *Error
 	Notify  bool // notify the user, if the policy is conditional
-	Moves   int
+	ModelRequests   int
 	Issues  TurnIssues
-	Pending int // calls without a result yet
-	// Results is how many results of deferred calls must exist for a parked run to resume. 0 means that the run waits
+	PendingCalls int // calls without a result yet
+	// ResultsToResume is how many results of deferred calls must exist for a parked run to resume. 0 means that the run waits
 	// for another call instead.
-	Results     int
-	FailedSpent Amount // cost of a failed model request, which no message records
+	ResultsToResume     int
+	FailedRequestCost Amount // cost of a failed model request, which no message records
 }
 
 // Subscription wakes an agent when a token is emitted and the predicate holds for the changed entity.
@@ -241,7 +241,7 @@ type Misfire string
 const (
 	CatchUpOnce Misfire = "catchup" // one run for all missed firings
 	SkipMissed  Misfire = "skip"    // no run
-	RunAll      Misfire = "all"     // a run for each missed firing of the last 24 hours, at most 100
+	RunAllMissed      Misfire = "all"     // a run for each missed firing of the last 24 hours, at most 100
 )
 
 // Notify says when a schedule's run notifies its user.

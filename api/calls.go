@@ -25,8 +25,8 @@ type BatchRequest struct {
 	Calls []CallRequest `json:"calls" minItems:"1" maxItems:"64"`
 }
 
-// BatchAnswer has the results of a batch's calls, in order.
-type BatchAnswer struct {
+// BatchResponse has the results of a batch's calls, in order.
+type BatchResponse struct {
 	Results []reeve.Result `json:"results"`
 }
 

@@ -72,8 +72,8 @@ func (s AutomationService) Run(ctx context.Context, id, run string) (reeve.Autom
 	return get[reeve.AutomationRun](ctx, s.conn, path("automations", id, "runs", run), nil)
 }
 
-// WatchRun calls show with each change of a run until the run has ended or is parked, and returns its last state.
-func (s AutomationService) WatchRun(ctx context.Context, id, run string,
+// WaitForRun calls show with each change of a run until the run has ended or is parked, and returns its last state.
+func (s AutomationService) WaitForRun(ctx context.Context, id, run string,
 	show func(reeve.AutomationRun)) (out reeve.AutomationRun, err error) {
 	err = s.FollowRun(ctx, id, run, func(r reeve.AutomationRun) error {
 		out = r
@@ -159,8 +159,8 @@ func (s ScriptJobService) Get(ctx context.Context, id string) (reeve.ScriptJob, 
 	return get[reeve.ScriptJob](ctx, s.conn, path("script-jobs", id), nil)
 }
 
-// Watch polls a script job until it is done or has a question.
-func (s ScriptJobService) Watch(ctx context.Context, id string) (k reeve.ScriptJob, err error) {
+// Wait polls a script job until it is done or has a question.
+func (s ScriptJobService) Wait(ctx context.Context, id string) (k reeve.ScriptJob, err error) {
 	err = poll(ctx, "script job "+id+" is not done", false, func() (bool, error) {
 		k, err = s.Get(ctx, id)
 		return k.State != reeve.ScriptJobOpen, err

@@ -23,7 +23,7 @@ func (s CallService) Call(ctx context.Context, agent string, call api.CallReques
 }
 
 // Batch makes an agent call several tools, as one model response does: reads in parallel, others one by one in order.
-func (s CallService) Batch(ctx context.Context, agent string, b api.BatchRequest) (out api.BatchAnswer, err error) {
+func (s CallService) Batch(ctx context.Context, agent string, b api.BatchRequest) (out api.BatchResponse, err error) {
 	key := s.conn.key()
 	b.Calls = slices.Clone(b.Calls)
 	for i := range b.Calls {
@@ -36,8 +36,8 @@ func (s CallService) Batch(ctx context.Context, agent string, b api.BatchRequest
 		retryHint: "repeat each call with its idempotency_key (" + key + ".0, .1, ...); none is executed twice"}, &out)
 }
 
-// Judge returns the gate's current decision on a call without making the call.
-func (s CallService) Judge(ctx context.Context, agent string, call api.CallRequest) (reeve.Explanation, error) {
+// Preview returns the gate's current decision on a call without making the call.
+func (s CallService) Preview(ctx context.Context, agent string, call api.CallRequest) (reeve.Explanation, error) {
 	return post[reeve.Explanation](ctx, s.conn, path("agents", agent, "calls", "explain"), call)
 }
 

@@ -18,14 +18,14 @@ import (
 	"reeve/internal/backoff"
 )
 
-// Rejection is a problem that the server reported. It is the cause of the *reeve.Error that the methods of the client
+// ProblemError is a problem that the server reported. It is the cause of the *reeve.Error that the methods of the client
 // return.
-type Rejection struct {
+type ProblemError struct {
 	api.Problem
 }
 
 // Error implements error. It is for logs. Show people the *reeve.Error around it.
-func (r *Rejection) Error() string {
+func (r *ProblemError) Error() string {
 	s := fmt.Sprintf("HTTP %d", r.Status)
 	if r.RequestID != "" {
 		s += ", request " + r.RequestID
@@ -38,7 +38,7 @@ func (r *Rejection) Error() string {
 
 // ProblemOf returns the problem that the server reported, if err has one.
 func ProblemOf(err error) (api.Problem, bool) {
-	var r *Rejection
+	var r *ProblemError
 	if errors.As(err, &r) {
 		return r.Problem, true
 	}
@@ -68,7 +68,7 @@ func (c *conn) responseError(resp *http.Response) error {
 		message = p.Title
 	}
 	return &reeve.Error{Code: p.Code, Message: message, Hint: p.Hint, Fields: p.Errors,
-		RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
+		RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &ProblemError{p}}
 }
 
 // notReeveError returns the error for a response that is not from a Reeve server but from another server or a proxy.
@@ -78,7 +78,7 @@ func (c *conn) notReeveError(resp *http.Response) error {
 		Detail: fmt.Sprintf("the server at %s is not a Reeve server: it returned %s", c.base, resp.Status),
 		Hint:   "check the URL"}
 	return &reeve.Error{Code: p.Code, Message: p.Detail, Hint: p.Hint,
-		RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
+		RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &ProblemError{p}}
 }
 
 // isReeve reports whether a response has the request id of a Reeve server. Proxies may add ids of their own.

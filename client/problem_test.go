@@ -96,7 +96,7 @@ func TestOtherServersDoNothing(t *testing.T) {
 	var copied strings.Builder
 	_, backup := c.Server().Backup(t.Context(), &copied)
 	for name, err := range map[string]error{"a backup": backup, "a removal": c.Agents().Delete(t.Context(), "clerk"),
-		"a look": c.Server().Ready(t.Context())} {
+		"a look": c.Server().CheckReady(t.Context())} {
 		if err == nil || !strings.Contains(err.Error(), "is not a Reeve server") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -67,10 +67,10 @@ func (s WakeService) Get(ctx context.Context, key string) (reeve.Wake, error) {
 	return get[reeve.Wake](ctx, s.conn, path("wakes", key), nil)
 }
 
-// OfWake waits until a run serves the wake and returns the run. If the wake is skipped, the error has the code Skipped.
+// WaitForWake waits until a run serves the wake and returns the run. If the wake is skipped, the error has the code Skipped.
 // If the wake is queued behind a run of its agent in one of the states, OfWake returns that run and an error with the
 // code InProgress.
-func (s RunService) OfWake(ctx context.Context, w reeve.Wake, behind ...reeve.RunState) (run reeve.Run, err error) {
+func (s RunService) WaitForWake(ctx context.Context, w reeve.Wake, behind ...reeve.RunState) (run reeve.Run, err error) {
 	err = poll(ctx, "the run has not started", true, func() (bool, error) {
 		is, err := WakeService(s).Get(ctx, w.RunKey)
 		if err != nil {
@@ -127,7 +127,7 @@ func (s RunService) findBlocking(ctx context.Context, agent string, state reeve.
 func (s RunService) Wait(ctx context.Context, id string, until ...reeve.RunState) (run reeve.Run, err error) {
 	err = poll(ctx, "run "+id+" has not ended", false, func() (bool, error) {
 		run, err = s.Get(ctx, id)
-		return run.State.Final() || slices.Contains(until, run.State) && !run.WaitsForAgents, err
+		return run.State.IsFinal() || slices.Contains(until, run.State) && !run.WaitsForAgents, err
 	})
 	return run, err
 }

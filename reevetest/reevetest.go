@@ -234,8 +234,8 @@ func (h *Host) Call(agent, tool string, args any, headers ...string) reeve.Resul
 	return res
 }
 
-// Settle runs due operations until none is left.
-func (h *Host) Settle(ctx context.Context) {
+// RunUntilIdle runs due operations until none is left.
+func (h *Host) RunUntilIdle(ctx context.Context) {
 	h.T.Helper()
 	for {
 		n, err := h.Step(ctx)

@@ -339,12 +339,12 @@ func formatProgress(r reeve.AutomationRun) string {
 
 // watchRun waits for a run and shows its progress, then prints its result, or the plan of a dry run.
 func (a *app) watchRun(ctx context.Context, c *client.Client, name string, started reeve.AutomationRun) error {
-	run, err := c.Runs().OfWake(ctx, *started.Wake)
+	run, err := c.Runs().WaitForWake(ctx, *started.Wake)
 	if err != nil {
 		return err
 	}
 	last, shown := "", time.Time{}
-	r, err := c.Automations().WatchRun(ctx, name, run.ID, func(r reeve.AutomationRun) {
+	r, err := c.Automations().WaitForRun(ctx, name, run.ID, func(r reeve.AutomationRun) {
 		if line := formatProgress(r); !a.json && line != last {
 			last, shown = line, r.Run.StartedAt
 			fmt.Fprintf(a.err, "\r\x1b[K%s", sanitize(line))

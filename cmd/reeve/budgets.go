@@ -85,7 +85,7 @@ func budgetsSet(a *app) *cobra.Command {
 	c.Flags().StringVar(&r.Parent, "parent", "", "subject of a parent budget, which is charged too")
 	c.Flags().StringVar(&over, "over", "",
 		"what happens to a call over budget: end refuses it, park asks a person (default end)")
-	completeFlagValues(c, "over", []reeve.OnExceed{reeve.EndOver, reeve.ParkOver})
+	completeFlagValues(c, "over", []reeve.OnExceed{reeve.EndOverBudget, reeve.ParkOverBudget})
 	return c
 }
 

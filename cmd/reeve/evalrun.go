@@ -229,7 +229,7 @@ func (x *evaluator) runTurn(ctx context.Context, t task, o *outcome) (turn api.T
 	}); err != nil {
 		return turn, err
 	}
-	o.Answer, o.Spent, o.Moves = turn.Output, turn.Spent, turn.Moves
+	o.Answer, o.Spent, o.Moves = turn.Output, turn.Spent, turn.ModelRequests
 	switch {
 	case limit != "":
 		o.State = "limit"
@@ -272,7 +272,7 @@ func (x *evaluator) waitForTurn(ctx context.Context, id string) (limit string, e
 		}); err != nil {
 			return limit, err
 		}
-		if run.State.Final() || run.State == reeve.RunParked && limit == "" {
+		if run.State.IsFinal() || run.State == reeve.RunParked && limit == "" {
 			return limit, nil
 		}
 		if limit == "" {

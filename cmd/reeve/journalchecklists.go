@@ -53,9 +53,9 @@ func checklistsCommand(a *app) *cobra.Command {
 	add := a.journalSubcommand("add CHECKLIST ITEM...", "Add items to a checklist", "checklists add list_... Cellar",
 		cobra.MinimumNArgs(2),
 		func(ctx context.Context, c *client.Client, args []string) error {
-			var in reeve.ItemsDraft
+			var in reeve.ChecklistItemsDraft
 			for _, title := range args[1:] {
-				in.Items = append(in.Items, reeve.ItemDraft{Title: title})
+				in.Items = append(in.Items, reeve.ChecklistItemDraft{Title: title})
 			}
 			l, err := c.Checklists().AddItems(ctx, args[0], in)
 			if err != nil {
@@ -91,9 +91,9 @@ func checklistsMark(a *app, name, short string, checked bool) *cobra.Command {
 	return a.journalSubcommand(name+" CHECKLIST ITEM...", short, "checklists "+name+" list_... item_...",
 		cobra.MinimumNArgs(2),
 		func(ctx context.Context, c *client.Client, args []string) error {
-			var in reeve.ItemsChange
+			var in reeve.ChecklistItemsChange
 			for _, id := range args[1:] {
-				in.Items = append(in.Items, reeve.ItemChange{ID: id, Checked: &checked})
+				in.Items = append(in.Items, reeve.ChecklistItemChange{ID: id, Checked: &checked})
 			}
 			l, err := c.Checklists().UpdateItems(ctx, args[0], in)
 			if err != nil {
@@ -107,7 +107,7 @@ func checklistsMove(a *app) *cobra.Command {
 	return a.journalSubcommand("move FROM TO ITEM...", "Move items to the end of another checklist",
 		"checklists move list_... list_... item_...", cobra.MinimumNArgs(3), func(ctx context.Context, c *client.Client,
 			args []string) error {
-			l, err := c.Checklists().MoveItems(ctx, reeve.ItemMove{FromID: args[0], ToID: args[1], ItemIDs: args[2:]})
+			l, err := c.Checklists().MoveItems(ctx, reeve.ChecklistItemMove{FromID: args[0], ToID: args[1], ItemIDs: args[2:]})
 			if err != nil {
 				return err
 			}
@@ -128,7 +128,7 @@ func checklistsSplit(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			split := reeve.ItemSplit{FromID: args[0], Title: args[1], ItemIDs: args[2:], CategoryID: id}
+			split := reeve.ChecklistItemSplit{FromID: args[0], Title: args[1], ItemIDs: args[2:], CategoryID: id}
 			v, err := c.Checklists().SplitItems(ctx, split)
 			if err != nil {
 				return err

@@ -98,7 +98,7 @@ func (a *app) printRun(r reeve.Run) error {
 	return a.print(r, func(w io.Writer) {
 		printDetails(w, "id", r.ID, "state", string(r.State), "agent", r.AgentID, "reason", string(r.Reason),
 			"reason id", r.ReasonID, "user", r.UserID, "wakes", strconv.Itoa(r.Wakes),
-			"attempts", strconv.Itoa(r.Attempts), "moves", formatCount(r.Moves), "thread", r.ThreadID,
+			"attempts", strconv.Itoa(r.Attempts), "moves", formatCount(r.ModelRequests), "thread", r.ThreadID,
 			"scheduled", formatTimePtr(r.ScheduledAt), "started", formatTime(r.StartedAt),
 			"finished", formatTimePtr(r.FinishedAt), "spent", formatAmount(r.Spent), "code", string(r.Code),
 			"message", r.Message, "input", r.Input, "output", r.Output)

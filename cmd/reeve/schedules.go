@@ -138,7 +138,7 @@ func (f *scheduleFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.notify, "notify", "",
 		"when to notify you of a run: always, conditional (if the run asks for it) or never (default always)")
 	c.MarkFlagsMutuallyExclusive("cron", "once", "every")
-	completeFlagValues(c, "misfire", []reeve.Misfire{reeve.CatchUpOnce, reeve.SkipMissed, reeve.RunAll})
+	completeFlagValues(c, "misfire", []reeve.Misfire{reeve.CatchUpOnce, reeve.SkipMissed, reeve.RunAllMissed})
 	completeFlagValues(c, "notify", []reeve.Notify{reeve.NotifyAlways, reeve.NotifyConditional, reeve.NotifyNever})
 }
 

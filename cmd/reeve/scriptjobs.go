@@ -81,7 +81,7 @@ func ensureAutomation(ctx context.Context, c *client.Client, name string, tools 
 // watchScriptJob waits for a script job. It prints the planner's question, or the script that the planner wrote and
 // the plan of a dry run of it.
 func (a *app) watchScriptJob(ctx context.Context, c *client.Client, k reeve.ScriptJob) error {
-	k, err := c.ScriptJobs().Watch(ctx, k.ID)
+	k, err := c.ScriptJobs().Wait(ctx, k.ID)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func wakeCommand(a *app) *cobra.Command {
 			if !wait {
 				return a.printWake(args[0], w)
 			}
-			run, err := c.Runs().OfWake(ctx, w, reeve.RunParked)
+			run, err := c.Runs().WaitForWake(ctx, w, reeve.RunParked)
 			ended := run
 			if err == nil {
 				ended, err = c.Runs().Wait(ctx, run.ID, reeve.RunParked)
@@ -126,7 +126,7 @@ func runExitCode(s reeve.RunState) int {
 	switch {
 	case s == reeve.RunCompleted:
 		return exitDone
-	case s.Final():
+	case s.IsFinal():
 		return exitFailed
 	}
 	return exitNotDone

@@ -28,7 +28,7 @@ func TestG14_RejectionResumesRun(t *testing.T) {
 			return err
 		}},
 		"unknown outcome, skipped": {0, reeve.SideEffecting, func(w *harness, op reeve.Operation) error {
-			_, err := w.gate.Inbox.Resolve(t.Context(), home, op.ID, reeve.ResolveRequest{Resolution: reeve.SkipIt},
+			_, err := w.gate.Inbox.Resolve(t.Context(), home, op.ID, reeve.ResolveRequest{Resolution: reeve.ResolveSkip},
 				"ann")
 			return err
 		}},
@@ -91,7 +91,7 @@ func TestW04_DecisionResumesTurnWithAsyncCall(t *testing.T) {
 		"denied":   {0, reeve.Privileged, false, decide(false)},
 		"expired":  {-time.Hour, reeve.Privileged, false, func(*harness, reeve.Operation) error { return nil }},
 		"unknown outcome, skipped": {0, reeve.SideEffecting, false, func(w *harness, op reeve.Operation) error {
-			_, err := w.gate.Inbox.Resolve(t.Context(), home, op.ID, reeve.ResolveRequest{Resolution: reeve.SkipIt},
+			_, err := w.gate.Inbox.Resolve(t.Context(), home, op.ID, reeve.ResolveRequest{Resolution: reeve.ResolveSkip},
 				"ann")
 			return err
 		}},
@@ -116,7 +116,7 @@ func TestW04_DecisionResumesTurnWithAsyncCall(t *testing.T) {
 				risky = newTool("risky", reeve.Local, func(*reeve.Invocation) (any, error) {
 					return nil, reeve.Errorf(reeve.InProgress, "started")
 				})
-				risky.Awaits = true
+				risky.AwaitsOutcome = true
 			}
 			risky.Tier = c.tier
 			w := newHarness(t, `{}`, []reeve.Tool{slow, risky}, callAnswer("slow", `{}`, "risky", `{}`),

@@ -65,12 +65,12 @@ func (v *turn) askModel(ctx context.Context) *reeve.RunEnd {
 	}
 	if err != nil {
 		end := v.failStep(err)
-		end.FailedSpent = spent
+		end.FailedRequestCost = spent
 		return end
 	}
 	v.notifyFrames()
-	if v.summarizeUpTo != "" && v.Remember != nil {
-		v.Remember()
+	if v.summarizeUpTo != "" && v.OnSummaryDue != nil {
+		v.OnSummaryDue()
 	}
 	v.summarizeUpTo = ""
 	return nil
@@ -122,7 +122,7 @@ func (v *turn) storeAnswer(ctx context.Context, tx *store.Tx, a model.Answer, sp
 		}
 	}
 	state, err := tx.Runs().RunState(ctx, v.run.WorkspaceID, v.run.ID)
-	if err == nil && state.Final() { // a person ended the run while the model was answering
+	if err == nil && state.IsFinal() { // a person ended the run while the model was answering
 		err = reeve.ErrEnded
 	}
 	if err != nil {
@@ -133,8 +133,8 @@ func (v *turn) storeAnswer(ctx context.Context, tx *store.Tx, a model.Answer, sp
 		return err
 	}
 	n := len(v.log.answers) + 1
-	info, err := json.Marshal(reeve.MessageInfo{Type: answerType, Move: n, Seen: v.log.lastMessage,
-		Awaits: v.log.awaitedCalls(),
+	info, err := json.Marshal(reeve.MessageInfo{Type: answerType, ModelRequest: n, LastMessage: v.log.lastMessage,
+		PendingCalls: v.log.awaitedCalls(),
 		Answer: raw, Spent: spent})
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (v *turn) storePartialAnswer(ctx context.Context, spent reeve.Amount) {
 		if err != nil || text == "" || run.State != reeve.RunCancelled || run.Code != reeve.Canceled {
 			return err
 		}
-		info, err := json.Marshal(reeve.MessageInfo{Type: partType, Move: len(v.log.answers) + 1})
+		info, err := json.Marshal(reeve.MessageInfo{Type: partType, ModelRequest: len(v.log.answers) + 1})
 		if err != nil {
 			return err
 		}

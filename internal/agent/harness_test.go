@@ -149,7 +149,7 @@ func (w *harness) beginTurn(text string) (run reeve.Run) {
 			SessionID: w.conversation.ID, UserID: "ann", Input: text,
 			ThreadID: w.conversation.ThreadID(), State: reeve.RunRunning, Wakes: 1, Attempts: 1,
 			Owner: w.gate.Process(), StartedAt: tx.Now()}
-		run.Key = reeve.Key("wake", run.ID)
+		run.Key = reeve.DeriveID("wake", run.ID)
 		info, err := json.Marshal(reeve.MessageInfo{Type: "said", User: "ann"})
 		if err != nil {
 			return err

@@ -92,7 +92,7 @@ func (w *harness) insertPastTurn(agent string, calls, bytes int) {
 			SessionID: w.conversation.ID, UserID: "ann", Input: "do it all",
 			ThreadID: w.conversation.ThreadID(), State: reeve.RunRunning, Wakes: 1, Attempts: 1,
 			Owner: w.gate.Process(), StartedAt: tx.Now()}
-		run.Key = reeve.Key("wake", run.ID)
+		run.Key = reeve.DeriveID("wake", run.ID)
 		if _, err := tx.Runs().InsertRun(ctx, run); err != nil {
 			return err
 		}

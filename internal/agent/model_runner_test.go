@@ -65,7 +65,7 @@ func TestW01_TextAnswer(t *testing.T) {
 	run := w.beginTurn("Hi!")
 	w.runUntilIdle()
 	got := w.getRun(run.ID)
-	if got.State != reeve.RunCompleted || got.Output != "Hello, Ann." || got.Moves != 1 || got.Spent.Tokens != 15 ||
+	if got.State != reeve.RunCompleted || got.Output != "Hello, Ann." || got.ModelRequests != 1 || got.Spent.Tokens != 15 ||
 		got.Spent.Micros != 7 {
 		t.Errorf("the turn ended as %+v", got)
 	}
@@ -88,7 +88,7 @@ func TestW03_TwoToolsInOneAnswer(t *testing.T) {
 		callAnswer("look", `{"n":1}`, "write", `{"n":2}`), textAnswer("Done."))
 	run := w.beginTurn("Do both.")
 	w.runUntilIdle()
-	if got := w.getRun(run.ID); got.State != reeve.RunCompleted || got.Moves != 2 || len(w.model.requests) != 2 {
+	if got := w.getRun(run.ID); got.State != reeve.RunCompleted || got.ModelRequests != 2 || len(w.model.requests) != 2 {
 		t.Fatalf("the turn ended as %+v after %d requests", got, len(w.model.requests))
 	}
 	r := w.lastRequest()
@@ -126,7 +126,7 @@ func TestW04_AsyncResultComesLater(t *testing.T) {
 		return err
 	}))
 	w.runUntilIdle()
-	if got := w.getRun(run.ID); got.State != reeve.RunCompleted || got.Output != "The result is 7." || got.Moves != 3 {
+	if got := w.getRun(run.ID); got.State != reeve.RunCompleted || got.Output != "The result is 7." || got.ModelRequests != 3 {
 		t.Fatalf("turn after the result: %+v", got)
 	}
 	r := w.lastRequest()
@@ -250,7 +250,7 @@ func TestW20_TurnOfManyMessages(t *testing.T) {
 	})
 	w.runUntilIdle()
 	if got := w.getRun(run.ID); got.State != reeve.RunCompleted || got.Code != reeve.StepLimit ||
-		got.Output != "Enough." || got.Moves != 3 {
+		got.Output != "Enough." || got.ModelRequests != 3 {
 		t.Fatalf("the turn ended as %+v after %d requests", got, len(w.model.requests))
 	}
 	checkWellFormed(t, w.lastRequest())
@@ -386,7 +386,7 @@ func TestG17_ModelExceedsBudget(t *testing.T) {
 	w := newHarness(t, `{"max_tokens":100}`, nil, textAnswer("Hello."), textAnswer("Hello."))
 	w.update(func(tx *store.Tx) error {
 		return tx.Ledger().PutBudget(t.Context(), home, reeve.Budget{Subject: "agent:" + w.agent.ID,
-			OnExceed: reeve.EndOver, Limit: reeve.Amount{Tokens: 110}})
+			OnExceed: reeve.EndOverBudget, Limit: reeve.Amount{Tokens: 110}})
 	})
 	first, second := w.beginTurn("Hi"), reeve.Run{}
 	w.runUntilIdle()

@@ -20,7 +20,7 @@ const (
 
 // readSettings parses an agent's config and fills the defaults. The gate validated the config when it was set.
 func readSettings(config json.RawMessage) (Settings, error) {
-	s, err := reeve.ReadConfig(bytes.TrimSpace(config))
+	s, err := reeve.ParseAgentConfig(bytes.TrimSpace(config))
 	return withDefaults(s), err
 }
 

@@ -105,7 +105,7 @@ func (d *decider) findTool(context.Context) (string, error) {
 	if !ok {
 		return "", toolNotFound(d.call.Tool)
 	}
-	if d.entry = e; d.resumed != nil && d.resumed.Resolution == reeve.RunAgain &&
+	if d.entry = e; d.resumed != nil && d.resumed.Resolution == reeve.ResolveRetry &&
 		d.resumed.ToolVersion != e.fingerprint {
 		return "", errToolChanged // the person asked to repeat the call as it was
 	}

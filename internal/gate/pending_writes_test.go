@@ -63,7 +63,7 @@ func TestG12_StoredResultWins(t *testing.T) {
 		resolution reeve.Resolution
 	}{
 		"skipped": {reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "skipped"}, reeve.Unknown,
-			reeve.SkipIt},
+			reeve.ResolveSkip},
 		"failed":    {reeve.ResultInfo{Status: "error", Code: reeve.ToolFailed, Message: "no"}, reeve.Failed, ""},
 		"committed": {reeve.ResultInfo{Status: "success"}, reeve.Committed, ""},
 	} {

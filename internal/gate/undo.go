@@ -60,7 +60,7 @@ func explainOnlyProposed(ctx context.Context, s *store.Snap, op reeve.Operation)
 		cmp.Or(describeSinceProposed(item), "it waits for a person")).Hintf("%s", hint)
 }
 
-func undoKey(operation string) string { return reeve.Key(reeve.PrefixOperation, "undo", operation) }
+func undoKey(operation string) string { return reeve.DeriveID(reeve.PrefixOperation, "undo", operation) }
 
 // currentKey returns the operation id to use for a repeatable action. It follows the sequence of ids that starts with
 // first and returns the first id that is unused or whose operation is not void.

@@ -28,7 +28,7 @@ func createAutomationFixture(t *testing.T, h *reevetest.Host) (x automationFixtu
 	run := func(kind, input string) string {
 		var asked reeve.AutomationRun
 		h.Want(201, &asked, "POST", "/api/automations/"+x.automation+"/runs", object{"type": kind, "input": input})
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		path := "/api/wakes/" + url.PathEscape(asked.Wake.RunKey)
 		return decode[reeve.Wake](t, h.Want(200, nil, "GET", path, nil)).RunID
 	}
@@ -39,7 +39,7 @@ func createAutomationFixture(t *testing.T, h *reevetest.Host) (x automationFixtu
 	// The rehearsal model makes the call that the request names.
 	h.Want(201, nil, "POST", "/api/automations/"+x.paused+"/plan",
 		object{"request": "scripts_ask {\"question\": \"alpha's?\"}"})
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	for _, k := range decode[api.ScriptJobList](t, h.Want(200, nil, "GET", "/api/automations/"+x.paused+"/script-jobs",
 		nil)).ScriptJobs {
 		if x.job = k.ID; k.State != reeve.ScriptJobAsking {

@@ -244,7 +244,7 @@ func TestBadInput_Queries(t *testing.T) {
 				wrong = append(wrong, "!!", "%20", "x%20y", "-1", "%2e%2e%2f", "a/b", "x", "5.x", "5", ".", "op_",
 					"name.", "name.a%20b")
 				if o.id == "listTasks" {
-					wrong = append(wrong, "x."+reeve.Key("op", "x"), "1e3."+reeve.Key("op", "x"), reeve.Key("op", "x"))
+					wrong = append(wrong, "x."+reeve.DeriveID("op", "x"), "1e3."+reeve.DeriveID("op", "x"), reeve.DeriveID("op", "x"))
 				}
 			case name == "state":
 				wrong = append(wrong, "x", "COMMITTED", "committed,failed")

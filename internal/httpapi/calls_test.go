@@ -82,7 +82,7 @@ func TestCalls_EveryStatus(t *testing.T) {
 		h.Want(200, nil, "POST", "/api/operations/"+lost.OperationID+"/resolve", object{"resolution": "happened"})
 		wantProblem(t, h.Do("POST", "/api/operations/"+lost.OperationID+"/resolve", object{"resolution": "retry"}), 409,
 			reeve.Conflict)
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		states := map[string]reeve.State{}
 		for _, op := range listAllPages(t, h, "/api/operations?agent=coach", openOperations) {
 			states[op.ID] = op.State
@@ -144,7 +144,7 @@ func TestCalls_BatchReportsSkippedCalls(t *testing.T) {
 		h.Agent("coach", "send", "erase", "look")
 		send := func() []reeve.Result {
 			t.Helper()
-			return decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch",
+			return decode[api.BatchResponse](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch",
 				object{"calls": []any{
 					object{"tool": "look", "run": "mine"}, object{"tool": "erase", "run": "mine"},
 					object{"tool": "send", "run": "mine"}, object{"tool": "look", "run": "mine"},
@@ -161,7 +161,7 @@ func TestCalls_BatchReportsSkippedCalls(t *testing.T) {
 			}
 		}
 		h.Want(200, nil, "POST", "/api/approvals/"+got[1].ApprovalID+"/decision", object{"decision": "approve"})
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		for i, r := range send() {
 			if r.IsError || r.CallID == "" {
 				t.Errorf("call %d of the batch that was sent again: %+v", i+1, r)

@@ -233,7 +233,7 @@ func (h *conversationHandlers) removeParticipant(ctx context.Context, who reeve.
 			return err
 		}
 		usersLeft := 0
-		for _, p := range c.Members {
+		for _, p := range c.Participants {
 			if p.Kind == reeve.UserParticipant && (in.Kind != p.Kind || p.ID != in.Participant) {
 				usersLeft++
 			}

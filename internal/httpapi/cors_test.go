@@ -15,7 +15,7 @@ func TestCORS_OnlyConfiguredOrigins(t *testing.T) {
 	env.cfg.Origins = []string{good}
 	h := reevetest.StartWith(t, env.cfg) // not env.start, because some responses are not JSON
 	h.Agent("coach")
-	c := h.Talk("coach")
+	c := h.StartConversation("coach")
 	for path, method := range map[string]string{"/api/agents": "POST", "/api/conversations/" + c.ID +
 		"/events?follow=false": "GET", "/v1/models": "GET", "/v1/chat/completions": "POST"} {
 		asks := []string{"Authorization", "", "Origin", good, "Access-Control-Request-Method", method,

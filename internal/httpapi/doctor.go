@@ -73,7 +73,7 @@ const maxDisabledSchedules = 10
 
 func (h *doctorHandlers) checkSchedules(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
 	return part, h.db.View(ctx, func(snap *store.Snap) error {
-		list, total, err := snap.Queue().ListTimers(ctx, who.Workspace, store.TimerFilter{For: visibleUser(who),
+		list, total, err := snap.Queue().ListTimers(ctx, who.Workspace, store.TimerFilter{VisibleTo: visibleUser(who),
 			State: reeve.TimerDisabled, Limit: maxDisabledSchedules})
 		var problems []string
 		for _, t := range list {

@@ -102,7 +102,7 @@ func TestG30_DeliveredResultIsStoredWithItsKey(t *testing.T) {
 		h.Agent("coach", "waits")
 		op := decode[reeve.Result](t,
 			h.Want(202, nil, "POST", "/api/agents/coach/calls", object{"tool": "waits"})).OperationID
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		at := "/api/operations/" + op + "/result"
 		first := h.Want(200, nil, "POST", at, object{"content": "done"}, idempotencyKey, "k")
 		if logs.containsAndReset("stored after the change") {
@@ -219,9 +219,9 @@ func TestIdempotencyKey_Calls(t *testing.T) {
 	h.Agent("coach", "send", "look")
 	call := func(to string) object { return object{"tool": "send", "args": object{"to": to}} }
 	batch := object{"calls": []any{call("a"), call("b"), object{"tool": "look"}}}
-	first := decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", batch, idempotencyKey,
+	first := decode[api.BatchResponse](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", batch, idempotencyKey,
 		"batch"))
-	again := decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", batch, idempotencyKey,
+	again := decode[api.BatchResponse](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", batch, idempotencyKey,
 		"batch"))
 	for i := range 2 {
 		if first.Results[i].Replayed || !again.Results[i].Replayed ||
@@ -231,7 +231,7 @@ func TestIdempotencyKey_Calls(t *testing.T) {
 	}
 	other := h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", object{"calls": []any{call("c")}},
 		idempotencyKey, "batch")
-	if r := decode[api.BatchAnswer](t, other).Results[0]; r.Code != reeve.Conflict {
+	if r := decode[api.BatchResponse](t, other).Results[0]; r.Code != reeve.Conflict {
 		t.Errorf("another call with the same key: %+v", r)
 	}
 	one := h.Call("coach", "send", object{"to": "d"}, idempotencyKey, "k")
@@ -284,7 +284,7 @@ func TestIdempotencyKey_BelongsToOneSession(t *testing.T) {
 		}
 	}
 	batch := func(session string) reeve.Result {
-		return decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch",
+		return decode[api.BatchResponse](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch",
 			object{"calls": []any{write(object{"session": session})}}, idempotencyKey, "batch")).Results[0]
 	}
 	if first, again, other := batch("s3"), batch("s3"), batch("s4"); first.IsError || !again.Replayed ||

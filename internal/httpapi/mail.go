@@ -81,7 +81,7 @@ func (h *mailHandlers) removeInbox(ctx context.Context, who reeve.Principal, in 
 			if err := checkImporter(who, box.User, "delete the mailbox"); err != nil {
 				return err
 			}
-			n, err = tx.Mail().RemoveMail(ctx, box, removeChunk)
+			n, err = tx.Mail().DeleteMail(ctx, box, removeChunk)
 			return err
 		}); err != nil || n == 0 {
 			return nil, err
@@ -233,7 +233,7 @@ func parseMailLines(b []byte) (lines []reeve.MailLine, err error) {
 		if err := dec.Decode(&l); err != nil {
 			return nil, invalid("is not a message: " + describeDecodeError(err).Error())
 		}
-		if (l.Email == nil) == (l.Bad == "") {
+		if (l.Email == nil) == (l.Error == "") {
 			return nil, invalid("must have either email or bad")
 		}
 		if l.Email != nil {

@@ -253,7 +253,7 @@ func newKeyedRequest(r *http.Request, who reeve.Principal, key string) (store.Re
 	if c, err := canonjson.Canonical(body); err == nil {
 		body = c
 	}
-	return store.Request{ID: reeve.Key(reeve.PrefixRequest, who.TokenID, who.Workspace, r.URL.EscapedPath(), key),
+	return store.Request{ID: reeve.DeriveID(reeve.PrefixRequest, who.TokenID, who.Workspace, r.URL.EscapedPath(), key),
 		Hash: reeve.Hash(append(body, "?"+r.URL.RawQuery...))}, nil
 }
 

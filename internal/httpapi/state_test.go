@@ -80,14 +80,14 @@ func TestL12_StateChangeWakesSubscriberAndRuntimeIsReported(t *testing.T) {
 	getRuntime := func(name string) reeve.AgentRuntime {
 		return decode[reeve.AgentRuntime](t, h.Want(200, nil, "GET", "/api/agents/"+name+"/runtime", nil))
 	}
-	if r := getRuntime("clerk"); r.Status != reeve.StatusQueued || r.Queued != 1 {
+	if r := getRuntime("clerk"); r.Status != reeve.AgentQueued || r.QueuedWakes != 1 {
 		t.Errorf("%+v", r)
 	}
 	h.Want(200, nil, "PATCH", "/api/agents/coach",
 		object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "erase"}}}}})
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
-	h.Settle(t.Context())
-	if r := getRuntime("coach"); r.Status != reeve.StatusParked || r.ActiveRun == "" || r.Runs != 1 {
+	h.RunUntilIdle(t.Context())
+	if r := getRuntime("coach"); r.Status != reeve.AgentParked || r.ActiveRun == "" || r.OpenRuns != 1 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -25,7 +25,7 @@ func createWakeFixture(t *testing.T, h *reevetest.Host, agent string) (x wakeFix
 	h.Want(201, nil, "POST", "/api/schedules", object{"agent": agent, "name": "alpha's", "goal": "alpha's",
 		"cadence_type": "once", "cadence_value": soon})
 	for deadline := reeve.Now().Add(30 * time.Second); x.notification == ""; {
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		list := decode[api.NotificationList](t, h.Want(200, nil, "GET", "/api/notifications", nil))
 		for _, n := range list.Notifications {
 			x.notification = n.ID
@@ -41,7 +41,7 @@ func createWakeFixture(t *testing.T, h *reevetest.Host, agent string) (x wakeFix
 	h.Want(200, nil, "PATCH", at,
 		object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "erase", "args": object{}}}}}})
 	x.wake = decode[reeve.Wake](t, h.Want(201, nil, "POST", at+"/wake", object{"input": "alpha's"})).RunKey
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	for _, r := range decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?state=parked&agent="+agent, nil)).Runs {
 		x.run = r.ID
 	}

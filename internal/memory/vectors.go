@@ -48,7 +48,7 @@ func (r *Notes) Step(ctx context.Context) (int, error) {
 	model := r.cfg.Encoder.Model()
 	var notes []store.NoteText
 	err := r.cfg.DB.View(ctx, func(s *store.Snap) error {
-		held, err := s.System().Held(ctx)
+		held, err := s.System().IsHeld(ctx)
 		if err != nil || held {
 			return err
 		}

@@ -68,7 +68,7 @@ func (db *DB) Update(ctx context.Context, f func(*Tx) error) error {
 		}
 		return g.close()
 	})
-	if why, ok := errors.AsType[Fault](err); ok && why.Kind == FaultUnsure {
+	if why, ok := errors.AsType[Fault](err); ok && why.Kind == FaultUncertain {
 		db.uncertainCommits.Add(1)
 	}
 	return UserError(err)

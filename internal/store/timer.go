@@ -189,7 +189,7 @@ type TimerFilter struct {
 	User, Agent, Name, Kind string
 	State                   reeve.TimerState
 	Notify                  reeve.Notify
-	For                     string // a user: only this user's timers and those without a user
+	VisibleTo                     string // a user: only this user's timers and those without a user
 	Offset, Limit           int
 }
 
@@ -198,7 +198,7 @@ func (s Queue) ListTimers(ctx context.Context, workspace string, f TimerFilter) 
 	where := ` FROM timers WHERE workspace_id = $1 AND ($2 = '' OR user_id = $2) AND ($3 = '' OR agent_id = $3)
 		AND ($4 = '' OR kind = $4) AND ($5 = '' OR state = $5) AND ($6 = '' OR notify = $6)
 		AND ($7 = '' OR user_id = '' OR user_id = $7)`
-	args := []any{workspace, f.User, f.Agent, f.Kind, string(f.State), string(f.Notify), f.For}
+	args := []any{workspace, f.User, f.Agent, f.Kind, string(f.State), string(f.Notify), f.VisibleTo}
 	read := func(limit, offset int) ([]reeve.Timer, error) {
 		return queryAll(ctx, s.Snap, scanTimer, `SELECT `+timerColumns+where+` ORDER BY id LIMIT $8 OFFSET $9`,
 			append(args, limit, offset)...)
@@ -244,7 +244,7 @@ func (t QueueTx) recordTimersGone(ctx context.Context, workspace string, timers 
 		return nil
 	}
 	return t.RecordChange(ctx, Change{Workspace: workspace, Operation: t.NewID(reeve.PrefixChange), Tokens: timers,
-		Window: Window})
+		Window: ChangeWindow})
 }
 
 // InsertMissed records a firing that was missed. key is the run key of the catch-up run that serves it, if there is

@@ -224,7 +224,7 @@ func (c Cadence) Due(last, now time.Time, m reeve.Misfire) (d Due) {
 	newest := passed[len(passed)-1]
 	firstRun, mergesAll := len(passed), false // passed[firstRun:] are run
 	switch m {
-	case reeve.RunAll:
+	case reeve.RunAllMissed:
 		for firstRun > 0 && len(passed)-firstRun < maxDue && now.Sub(passed[firstRun-1]) <= maxLookback {
 			firstRun--
 		}

@@ -292,7 +292,7 @@ func TestO17_DisabledScheduleWithQueuedFirings(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			v.Misfire = reeve.RunAll
+			v.Misfire = reeve.RunAllMissed
 			return tx.Queue().PutTimer(t.Context(), v)
 		})
 		w.brain.do = func(context.Context, reeve.Run) reeve.RunEnd {
@@ -387,7 +387,7 @@ func TestL08_RunClaimedByStepIsServedOnce(t *testing.T) {
 		"turn": func(w *harness, run reeve.Run, _ <-chan struct{}) { w.Enqueue(run) },
 		"step of another run": func(w *harness, run reeve.Run, started <-chan struct{}) {
 			returned := make(chan struct{})
-			go func() { defer close(returned); w.ServeBegun(w.t.Context(), run) }()
+			go func() { defer close(returned); w.ServeStarted(w.t.Context(), run) }()
 			select {
 			case <-returned:
 			case <-started:
@@ -451,7 +451,7 @@ func TestL08_StopDoesNotWaitForStore(t *testing.T) {
 		}}
 		stop := w.startLoop()
 		served := make(chan struct{})
-		go func() { defer close(served); w.ServeBegun(context.WithoutCancel(t.Context()), run) }()
+		go func() { defer close(served); w.ServeStarted(context.WithoutCancel(t.Context()), run) }()
 		time.Sleep(time.Second)
 		stop()
 		select {
@@ -472,7 +472,7 @@ func (f *lostCommitEngine) Update(ctx context.Context, g func(store.Conn) error)
 	err := f.Engine.Update(ctx, g)
 	if err == nil && f.loseNext {
 		f.loseNext = false
-		return store.Fault{Kind: store.FaultUnsure, Err: errors.New("the connection broke")}
+		return store.Fault{Kind: store.FaultUncertain, Err: errors.New("the connection broke")}
 	}
 	return err
 }

@@ -99,7 +99,7 @@ func (r *Scheduler) filterWakes(ctx context.Context, tx *store.Tx, known store.W
 	wakes []reeve.Wake) (wanted, skipped []reeve.Wake, err error) {
 	for _, w := range wakes {
 		agent, why := getAgentStatus(known, w)
-		if why == "" && !agent.Mode.Wakes(w.Reason) {
+		if why == "" && !agent.Mode.Allows(w.Reason) {
 			why = "the agent is " + string(agent.Mode)
 		}
 		if why == "" {
@@ -185,7 +185,7 @@ func (r *Scheduler) listMergeableWakes(ctx context.Context, tx *store.Tx, first 
 	if first.SessionID != "" {
 		t, err := tx.Snap.Queue().GetTimer(ctx, first.WorkspaceID, "", first.ReasonID)
 		switch {
-		case reeve.CodeOf(err) == reeve.NotFound || err == nil && t.Misfire == reeve.RunAll:
+		case reeve.CodeOf(err) == reeve.NotFound || err == nil && t.Misfire == reeve.RunAllMissed:
 			return []reeve.Wake{first}, nil
 		case err != nil:
 			return nil, &unreadableWake{first.RunKey, err}

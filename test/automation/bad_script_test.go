@@ -18,7 +18,7 @@ func TestK22_BadScripts(t *testing.T) {
 	d := newEffectLog()
 	cfg := kit.FastConfig(t)
 	// enough for each on a busy machine; the endless ones take all of it
-	cfg.ScriptTime = host.Duration(10 * time.Second)
+	cfg.ScriptTimeout = host.Duration(10 * time.Second)
 	h := reevetest.StartWith(t, cfg, d.tools()...)
 	a := newAutomation(t, h, "bad", `1`)
 	inItem := func(body string) string {
@@ -116,7 +116,7 @@ func TestBadInput_AnAgentIsNotTurnedIntoAnAutomation(t *testing.T) {
 	h := kit.RunScripted(t, "- {text: Hello.}\n")
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 		kit.Object{"name": "coach", "config": kit.Object{"instructions": "You coach."}})
-	kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "hi").ID)
+	kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "hi").ID)
 	for _, name := range []string{"coach", "bot"} { // one was told what to do, the other has run
 		h.Want(http.StatusConflict, nil, "POST", "/api/automations", kit.Object{"name": name, "source": "1"})
 		h.Want(http.StatusNotFound, nil, "GET", "/api/automations/"+name, nil)

@@ -87,7 +87,7 @@ func TestK15_StopDuringACall(t *testing.T) {
 					if len(runs) > 0 {
 						r = runs[0]
 					}
-					return r.Run != nil && r.Run.State.Final()
+					return r.Run != nil && r.Run.State.IsFinal()
 				})
 				return r
 			}

@@ -146,7 +146,7 @@ func TestG12_LostInAScript(t *testing.T) {
 				return true
 			}
 			cfg := kit.FastConfig(t)
-			cfg.RetryTries = 2
+			cfg.RetryAttempts = 2
 			h := reevetest.StartWith(t, cfg)
 			kit.DefineHTTPTool(h, "send", effect, map[string]any{"method": "POST", "url": w.URL + "/send"}, nil)
 			a := &kit.Automation{Host: h, T: t, Name: "letters"}

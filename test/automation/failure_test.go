@@ -94,14 +94,14 @@ func TestK18_FailureStopsAndNotifies(t *testing.T) {
 			f.setCode("")
 			a.ScheduleSoon("never")
 			kit.Eventually(t, "the schedule's run to end", func() bool {
-				a.Settle(t.Context())
+				a.RunUntilIdle(t.Context())
 				runs := kit.ListRuns(a.Host, "agent="+m.AgentID)
 				return runs[0].Reason == reeve.ReasonTimer && runs[0].State == reeve.RunPaused
 			})
 			kit.Equal(t, kit.JoinValues(f.deeds, len(a.ListNotifications())), "map[] 1",
 				"while it is stopped, nothing but a person runs it")
 			a.Want(200, nil, "POST", a.Path("/resume"), nil)
-			a.Settle(t.Context())
+			a.RunUntilIdle(t.Context())
 			kit.Equal(t, kit.JoinValues(f.deeds, a.ItemState("a"), a.Get().Status, a.Get().Failure == nil),
 				"map[tried:1] done active true", "resumed, it carries on")
 		})
@@ -184,7 +184,7 @@ func TestK18_RetryDuringAStopIsSkipped(t *testing.T) {
 		a.Want(204, nil, "POST", "/api/stop", kit.Call{"reason": "a drill"})
 		kit.Equal(t, len(a.ListRetries(reeve.WakeQueued)), 1, "retries that wait")
 		kit.Eventually(t, "the retry is due",
-			func() bool { a.Settle(t.Context()); return len(a.ListRetries(reeve.WakeSkipped)) == 1 })
+			func() bool { a.RunUntilIdle(t.Context()); return len(a.ListRetries(reeve.WakeSkipped)) == 1 })
 		a.Want(423, nil, "POST", a.Path("/resume"), nil) // what would be skipped is not begun
 		a.Want(204, nil, "POST", "/api/resume", kit.Call{})
 		m := a.Get()
@@ -196,7 +196,7 @@ func TestK18_RetryDuringAStopIsSkipped(t *testing.T) {
 		}
 		f.setCode("")
 		a.Want(200, nil, "POST", a.Path("/resume"), nil)
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		kit.Equal(t, kit.JoinValues(f.deeds, a.ItemState("a"), a.Get().Status), "map[tried:1] done active",
 			"resumed, it carries on")
 	})
@@ -213,7 +213,7 @@ answers:
   - {when: {tool: scripts_fix}, text: "I tried."}`)
 	a, _ := startWithFailingTool(t, cfg, source)
 	a.MustFail(reeve.LogicFailure, "undefinedFunction")
-	a.Settle(t.Context())
+	a.RunUntilIdle(t.Context())
 	m := a.Get()
 	kit.Equal(t, kit.JoinValues(m.Status, m.Version, m.Failure.Repairs, m.Failure.Class), "stopped 1.3 3 logic",
 		"three fixes, then a person")

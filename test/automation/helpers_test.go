@@ -109,7 +109,7 @@ func (d *effectLog) tools() []reeve.Tool {
 	send, note := kit.Tool("mail_send", reeve.Keyed, act), kit.Tool("mail_note", reeve.Local, act)
 	vague := kit.Tool("mail_vague", "", act)
 	dynamic := kit.Tool("mail_any", reeve.Keyed, act)
-	dynamic.Reads = func(args json.RawMessage) bool { return strings.Contains(string(args), `"to":"read"`) }
+	dynamic.IsRead = func(args json.RawMessage) bool { return strings.Contains(string(args), `"to":"read"`) }
 	send.Identity = []string{"to"}
 	for _, t := range []*reeve.Tool{&send, &note, &vague, &dynamic} {
 		t.Pack, t.Parameters = "mail", args

@@ -117,7 +117,7 @@ func TestK16_PersonDecidesDuringARun(t *testing.T) {
 func TestK22_EndlessHandlerKeepsEarlierItems(t *testing.T) {
 	t.Parallel()
 	d, cfg := newEffectLog(), kit.FastConfig(t)
-	cfg.ScriptTime = host.Duration(3 * time.Second)
+	cfg.ScriptTimeout = host.Duration(3 * time.Second)
 	a := newAutomation(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer",
 		`for (let i = 10; i < 40; i++) await Items.withItem('i' + i, 'x', async ({ item }) => { if (i === 39) for (;;) {}; if (i < 12) await Mail.send({ to: 'i' + i }) })`)
 	a.MustFail(reeve.LogicFailure, "time limit exceeded")

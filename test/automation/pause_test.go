@@ -65,12 +65,12 @@ func TestK17_PausedRunsContinueAfterResume(t *testing.T) {
 		for range 3 {
 			a.Want(201, nil, "POST", "/api/agents/mailer/wake", kit.Call{"input": "three"})
 		}
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		kit.Equal(t, kit.JoinValues(first.Run.State, a.Get().PausedRun == first.Run.ID, d,
 			len(kit.ListAutomationRuns(a))),
 			"paused true map[onea:1] 5", "while it is paused")
 		a.Want(200, nil, "POST", a.Path("/resume"), nil)
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		kit.Equal(t, kit.JoinValues(d, len(kit.ListAutomationRuns(a))),
 			"map[onea:1 oneb:1 threea:1 threeb:1 twoa:1 twob:1] 8",
 			"resumed")
@@ -101,7 +101,7 @@ func TestK17_ResumedBeforeThePausedRunHasEnded(t *testing.T) {
 		  await Mail.send({ to: input });
 		})`)
 	kit.Equal(t, a.StartRun(kit.Call{"input": "one"}).Run.State, reeve.RunPaused, "the run")
-	a.Settle(t.Context())
+	a.RunUntilIdle(t.Context())
 	kit.Equal(t, kit.JoinValues(a.Get().Status, a.ItemState("a"), d, len(kit.ListAutomationRuns(a))),
 		"active done map[one:1] 2",
 		"another carried on")
@@ -139,7 +139,7 @@ func TestK17_FailedResumeCanBeRepeated(t *testing.T) {
 			a.Do("POST", a.Path("/resume"), nil)
 			left.Store(0)
 			a.Want(200, nil, "POST", a.Path("/resume"), nil)
-			a.Settle(t.Context())
+			a.RunUntilIdle(t.Context())
 			kit.Equal(t, d.String(), "map[a:1 b:1 c:1]",
 				fmt.Sprintf("what was done, with a plan: %v, the power gone at commit %d", planned, commit+1))
 		}

@@ -77,11 +77,11 @@ func TestK28_PlanAndApply(t *testing.T) {
 		"what is as it was is done")
 	kit.Equal(t, kit.JoinValues(a.ItemState("a"), a.ItemState("b"), a.ItemState("c"), a.GetItem("b").Code),
 		"done failed done STALE", "items")
-	kit.Equal(t, asked.Again, false, "it was applied before")
+	kit.Equal(t, asked.AlreadyApplied, false, "it was applied before")
 	for _, who := range [][]string{nil, kit.NewTokenFor(h, "bob", "owner")} { // whoever asks
 		var again reeve.AutomationRun
 		h.Want(201, &again, "POST", "/api/plans/"+r.Run.ID+"/apply", nil, who...)
-		kit.Equal(t, kit.JoinValues(again.Again, again.Wake.RunID, again.Wake.UserID,
+		kit.Equal(t, kit.JoinValues(again.AlreadyApplied, again.Wake.RunID, again.Wake.UserID,
 			again.Wake.CreatedAt.Equal(asked.Wake.CreatedAt)), kit.JoinValues(true, r2.Run.ID, asked.Wake.UserID, true),
 			"a plan is applied once")
 	}
@@ -146,7 +146,7 @@ func TestK28_PlanAfterACrash(t *testing.T) {
 		await Mail.list({})`)
 	run := a.StartRun(kit.Call{"type": "dry"}).Run.ID
 	a.Host = next
-	a.Settle(t.Context())
+	a.RunUntilIdle(t.Context())
 	var plan api.Plan
 	a.Want(200, &plan, "GET", "/api/plans/"+run, nil)
 	var items []string
@@ -155,7 +155,7 @@ func TestK28_PlanAfterACrash(t *testing.T) {
 	}
 	kit.Equal(t, strings.Join(items, " "), "c", "what is planned")
 	a.Want(201, nil, "POST", "/api/plans/"+run+"/apply", nil)
-	a.Settle(t.Context())
+	a.RunUntilIdle(t.Context())
 	kit.Equal(t, d.String(), "map[c:1]", "what was done")
 }
 
@@ -182,7 +182,7 @@ func TestK28_ConcurrentApply(t *testing.T) {
 			all.Wait()
 			first := 0
 			for _, r := range runs {
-				if !r.Again {
+				if !r.AlreadyApplied {
 					first++
 				}
 				kit.Equal(t, r.Wake.RunKey, runs[0].Wake.RunKey, "the run that applies it")

@@ -20,12 +20,12 @@ func TestG29_PlannedScriptHasTheRightsOfItsRequester(t *testing.T) {
 		a.Plan("hello") // makes the planner and its kind
 		kit.NewPersona(a.Host, "boss", kit.Object{"kind": "planner"}, "delegate", "scripts_save", "scripts_schedule",
 			"scripts_eval", "mail_list")
-		c := a.Talk("boss")
+		c := a.StartConversation("boss")
 		tell := func(said string) string {
 			t.Helper()
 			turn := kit.StartTurn(a.Host, c.ID,
 				"delegate "+string(kit.MustJSON(kit.Object{"agent": "planner", "input": said})))
-			a.Settle(t.Context())
+			a.RunUntilIdle(t.Context())
 			return kit.GetTurn(a.Host, turn.ID).Output
 		}
 		const source = `if (input) Items.withItem("x", "X", async () => { await Mail.send({to: "ann"}); })`

@@ -108,7 +108,7 @@ func TestK27_PlannerReschedulesAnActiveVersion(t *testing.T) {
 	var c reeve.Conversation
 	a.Want(201, &c, "POST", "/api/conversations", kit.Call{"agent": "planner"}, bob...)
 	a.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns", kit.Call{"content": scheduleEight}, bob...)
-	a.Settle(t.Context())
+	a.RunUntilIdle(t.Context())
 	a.Want(200, &l, "GET", "/api/schedules", nil, bob...)
 	kit.Equal(t, kit.JoinValues(l.Total, l.Schedules[0].Value, l.Schedules[0].UserID), "1 0 8 * * * bob",
 		"by another person's word")

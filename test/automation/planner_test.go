@@ -32,7 +32,7 @@ func TestK27_PlannerWritesAScript(t *testing.T) {
 		a.Want(409, nil, "POST", a.Path("/plan"), kit.Call{"request": "something else"})
 		a.Want(200, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", kit.Call{"answer": "every morning"})
 		a.Want(409, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", kit.Call{"answer": "twice"})
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
 		kit.Equal(t, kit.JoinValues(k.State, k.Result, k.Message),
 			"done 1.0 Every morning at seven, each letter gets an answer.",
@@ -85,7 +85,7 @@ answers:
 		a.MustFail(reeve.LogicFailure, "'there' of undefined")
 		kit.Equal(t, kit.JoinValues(d, a.Get().Status, a.Get().Failure.Repairs), "map[a:1] repairing 1",
 			"one repair is under way")
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		m := a.Get()
 		kit.Equal(t, kit.JoinValues(m.Status, m.Version, m.Failure == nil, d), "active 1.1 true map[a:1 b:1 c:1]",
 			"mended, it carried on")
@@ -133,7 +133,7 @@ answers:
 			version := a.SaveVersion(c.broken, false)
 			a.MustFail(reeve.LogicFailure)
 			done := d.String()
-			a.Settle(t.Context())
+			a.RunUntilIdle(t.Context())
 			m := a.Get()
 			kit.Equal(t, kit.JoinValues(m.Status, m.Version, d), kit.JoinValues("stopped", version, done),
 				"nothing changed")
@@ -161,7 +161,7 @@ func TestK27_RepairFailsWhenTheMaintainerIsStopped(t *testing.T) {
 		a.SaveVersion(strings.Replace(goodScript, "await Mail.send", "if (!input) oops(); await Mail.send", 1), false)
 		a.Want(204, nil, "POST", "/api/stop", kit.Call{"agent": "mender", "reason": "not now"})
 		a.MustFail(reeve.LogicFailure)
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		a.Want(204, nil, "POST", "/api/resume", kit.Call{"agent": "mender"})
 		k := a.ListScriptJobs()[0]
 		kit.Equal(t, kit.JoinValues(k.State, k.Message, a.Get().Status),
@@ -197,7 +197,7 @@ answers:
 		a, d = newPlannedAutomation(t, cfg)
 		a.SaveVersion(strings.Replace(goodScript, "await Mail.send", "oops(); await Mail.send", 1), false)
 		a.MustFail(reeve.LogicFailure)
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		a.Want(204, nil, "POST", "/api/resume", kit.Call{"agent": "letters"})
 		m := a.Get()
 		kit.Equal(t, kit.JoinValues(m.Version, m.Status, d), "1.1 stopped map[]", "the automation")
@@ -206,7 +206,7 @@ answers:
 			t.Errorf("the person was told %+v", told)
 		}
 		a.Want(200, nil, "POST", a.Path("/resume"), nil)
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		kit.Equal(t, kit.JoinValues(d, a.Get().Status), "map[a:1 b:1 c:1] active", "resumed")
 	})
 }
@@ -247,7 +247,7 @@ func TestK27_ScriptJobEndsWithoutThePlanner(t *testing.T) {
 				if c.before != nil {
 					c.before(a)
 				}
-				a.Settle(t.Context())
+				a.RunUntilIdle(t.Context())
 				if c.after != nil {
 					c.after(a)
 				}
@@ -283,7 +283,7 @@ answers:
 			if stopped {
 				a.Want(204, nil, "POST", "/api/stop", kit.Call{"agent": "planner"})
 			}
-			a.Settle(t.Context())
+			a.RunUntilIdle(t.Context())
 			a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
 			kit.Equal(t, k.State, reeve.ScriptJobDone, "the script job")
 		})
@@ -300,7 +300,7 @@ func TestK27_AnswerToARemovedPlanner(t *testing.T) {
 		was := k.WorkerID
 		a.Want(204, nil, "DELETE", "/api/agents/planner", nil)
 		a.Want(200, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", kit.Call{"answer": "every morning"})
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
 		kit.Equal(t, kit.JoinValues(k.State, k.Result, k.WorkerID != was), "done 1.0 true", "the script job")
 	})
@@ -311,12 +311,12 @@ func TestK27_PlannerInAConversation(t *testing.T) {
 	t.Parallel()
 	a, _ := newPlannedAutomation(t, kit.FastConfig(t)) // the rehearsal model calls what it is told to
 	a.Plan("hello")
-	c := a.Talk("planner")
+	c := a.StartConversation("planner")
 	talk := func(said string) reeve.Turn {
 		t.Helper()
 		var turn reeve.Turn
 		a.Want(201, &turn, "POST", "/api/conversations/"+c.ID+"/turns", kit.Call{"content": said})
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		a.Want(200, &turn, "GET", "/api/turns/"+turn.ID, nil)
 		return turn
 	}
@@ -342,7 +342,7 @@ func TestK27_PlannerInAConversation(t *testing.T) {
 		Output; !strings.Contains(out, "sch_") {
 		t.Errorf("scheduling: %s", out)
 	}
-	kit.Equal(t, a.Get().Status, reeve.StatusDraft, "it is not active")
+	kit.Equal(t, a.Get().Status, reeve.AutomationDraft, "it is not active")
 	a.Want(409, nil, "POST", a.Path("/activate"), kit.Call{"version": "1.0"})
 	a.StartRun(kit.Call{"type": "test", "version": "1.0"})
 	a.Want(200, nil, "POST", a.Path("/activate"), kit.Call{"version": "1.0"})

@@ -138,7 +138,7 @@ func TestK25_RunCostIsCountedOnce(t *testing.T) {
 	d.refuse("three", true)
 	r := a.RunOnce()
 	kit.Decide(a.Host, kit.GetInbox(a.Host).Approvals[0].ID, "approve")
-	a.Settle(t.Context())
+	a.RunUntilIdle(t.Context())
 	a.Want(200, &r, "GET", a.Path("/runs/"+r.Run.ID), nil)
 	kit.Equal(t, kit.JoinValues(r.Run.State, r.Run.Spent.Calls, r.Script.Progress.Spent.Calls), "failed 3 3",
 		"with the one that was refused")

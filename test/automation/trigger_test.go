@@ -39,7 +39,7 @@ func TestK26_AMissedScheduleIsOneCatchUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Host = reevetest.StartWith(t, cfg, d.tools()...)
-	a.Settle(t.Context())
+	a.RunUntilIdle(t.Context())
 	runs := kit.ListAutomationRuns(a)
 	kit.Equal(t, kit.JoinValues(len(runs), runs[0].Run.Reason, runs[0].Run.State, d),
 		"1 recovery_catchup completed map[you:1]",
@@ -47,7 +47,7 @@ func TestK26_AMissedScheduleIsOneCatchUp(t *testing.T) {
 	a.Want(200, &s, "GET", "/api/schedules/"+s.ID, nil)
 	kit.Equal(t, kit.JoinValues(s.Missed >= 70, s.State, s.NextAt.After(reeve.Now())), "true active true",
 		"the schedule")
-	a.Settle(t.Context())
+	a.RunUntilIdle(t.Context())
 	kit.Equal(t, len(kit.ListAutomationRuns(a)), 1, "runs")
 }
 

@@ -23,7 +23,7 @@ const letters = await Mail.list({});
 r.system += ' Letters: ' + letters.join(' ') + '. Turns before: ' + input.recent_turns.length + '. Tools: ' + input.tool_ids.join(' ');
 r.messages.unshift({ role: 'user', text: 'Before: ' + input.agent }, { role: 'assistant', text: 'Noted.' });
 r`})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "first").ID)
 	var turn reeve.Turn
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
@@ -65,7 +65,7 @@ func TestW02_AssemblyDefaults(t *testing.T) {
 	h, heard, _ := runWithSteps(t, kit.Object{"assembly": "context", "temperature": 0.2, "effort": "high", "max_tokens": 77}, map[string]string{"context": `
 const said = input.user_message.parts[0].text, messages = [{ role: 'user', text: said }];
 said === 'bare' ? { messages, system: '', effort: 'low', temperature: 0.9, max_tokens: 5 } : { messages }`})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	for said, want := range map[string]model.Request{"plain": {System: "I am bot.", Effort: "high", MaxTokens: 77},
 		"bare": {Effort: "low", MaxTokens: 5}} {
 		if d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, said).ID); d.State != reeve.RunCompleted {
@@ -90,7 +90,7 @@ func TestW09_FailingAssemblyFailsTheTurn(t *testing.T) {
 		"misspelt": `({ mesages: [{ role: 'user', text: 'hi' }] })`,
 		"greedy":   `({ messages: [{ role: 'user', text: 'hi' }], tools: [{ name: 'shell_exec', parameters: {} }] })`,
 	})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	for name, want := range map[string]struct {
 		says string
 		runs int
@@ -100,7 +100,7 @@ func TestW09_FailingAssemblyFailsTheTurn(t *testing.T) {
 		h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", kit.Object{"config": kit.Object{"assembly": name}})
 		d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "hello").ID)
 		if d.State != reeve.RunFailed || d.Code != reeve.AssemblyFailed || !strings.Contains(d.Message, want.says) ||
-			d.Moves != 0 {
+			d.ModelRequests != 0 {
 			t.Errorf("%s: %+v", name, d.Turn)
 		}
 		if n := len(kit.ListChildren(h, d.ID)); n != want.runs {
@@ -119,7 +119,7 @@ func TestK17_StepEndedByAPauseIsNotResumed(t *testing.T) {
 await Items.withItem('a', 'A', async ({ item }) => { await Mail.send({ to: 'one' }); await Mail.send({ to: 'two' }) });
 input.request`})
 	d.hook = func(string) { h.Want(http.StatusOK, nil, "POST", "/api/automations/context/pause", nil) }
-	turn := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "hello").ID)
+	turn := kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "hello").ID)
 	kit.Equal(t, kit.JoinValues(turn.State, turn.Code, d), "failed CONTEXT_ASSEMBLY_FAILED map[one:1]", "the turn")
 	var m reeve.Automation
 	h.Want(http.StatusOK, &m, "GET", "/api/automations/context", nil)
@@ -139,7 +139,7 @@ await Items.withItem(input.turn_id, input.input, async (ctx) => {
   if (input.input === 'bad') throw new Error('I cannot note that');
   await Mail.send({ to: input.input, text: ': ' + input.transcript.map((m) => m.text).join() });
 });`})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	for _, text := range []string{"one", "two", "bad"} {
 		turn := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, text).ID)
 		if turn.State != reeve.RunCompleted || turn.Issues.ExtractionFailed != (text == "bad") {
@@ -159,11 +159,11 @@ func TestW22_NotesOfAnAutomationAreStored(t *testing.T) {
 	t.Parallel()
 	h, heard, _ := runWithSteps(t, kit.Object{"extraction": "notes", "notes": true},
 		map[string]string{"notes": `({ notes: [input.input + ' was said'] })`})
-	kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "garden").ID)
+	kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "garden").ID)
 	if got := fmt.Sprint(kit.ListNotes(h, "?agent=bot")); got != "[garden was said]" {
 		t.Errorf("the notes are %s", got)
 	}
-	kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "hello").ID)
+	kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "hello").ID)
 	if got := heard.LastPrompt("I am bot"); got != "user: [Your earlier notes, which may be relevant]\n- garden was "+
 		"said | user: hello" {
 		t.Errorf("the model was told %s", got)

@@ -107,7 +107,7 @@ func (l *openStream) mustEndSoon(t *testing.T, after time.Time) {
 func TestW12_ExpiredTokenEndsAStream(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, longAnswer)
-	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Wait)
+	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Timeout)
 	defer cancel()
 	end := reeve.Now().Add(3 * time.Second)
 	g := newTokenHolder(h, "bob", end)
@@ -136,7 +136,7 @@ func TestW12_RightRevokedOnAnotherServerEndsAStream(t *testing.T) {
 	}
 	there, here := servers[0], servers[1]
 	here.Agent("bot")
-	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Wait)
+	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Timeout)
 	defer cancel()
 	for name, take := range map[string]func(g tokenHolder, conversation string){
 		"revoked": func(g tokenHolder, _ string) {
@@ -148,7 +148,7 @@ func TestW12_RightRevokedOnAnotherServerEndsAStream(t *testing.T) {
 		},
 	} {
 		g := newTokenHolder(here, name, time.Time{})
-		c := here.Talk("bot")
+		c := here.StartConversation("bot")
 		here.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants",
 			kit.Object{"kind": "user", "id": name})
 		all := []*openStream{g.listen(ctx, "GET", "/api/conversations/"+c.ID+"/events", ""),
@@ -156,7 +156,7 @@ func TestW12_RightRevokedOnAnotherServerEndsAStream(t *testing.T) {
 		mine := here.Connect(c.ID, -1)
 		kit.StartTurn(here, c.ID, "slow")
 		for range 20 { // so that the others have heard of it too
-			mine.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+			mine.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 		}
 		taken := time.Now()
 		take(g, c.ID)
@@ -174,15 +174,15 @@ func TestW12_ALostRightEndsAConnection(t *testing.T) {
 		ID    string `json:"id"`
 	}
 	h.Want(http.StatusCreated, &made, "POST", "/api/tokens", kit.Object{"name": "bob", "user": "bob", "role": "member"})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants",
 		kit.Object{"kind": "user", "id": "bob"})
 	s, _ := h.Dial(h.URL+"/conversations/"+c.ID, "Authorization", "Bearer "+made.Token, "X-Workspace-Id", "default")
-	if f := s.Next(); f.Type != reeve.FrameConnected {
+	if f := s.ReadFrame(); f.Type != reeve.FrameConnected {
 		t.Fatalf("%+v", f)
 	}
 	h.Want(http.StatusNoContent, nil, "DELETE", "/api/conversations/"+c.ID+"/participants/bob?kind=user", nil)
-	if code := s.Ended(); code != 1008 {
+	if code := s.ReadUntilClosed(); code != 1008 {
 		t.Errorf("the connection ended with %d", code)
 	}
 }
@@ -190,16 +190,16 @@ func TestW12_ALostRightEndsAConnection(t *testing.T) {
 func TestL01_DestroyingAnAgentEndsItsTurns(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
-	s.Say("slow")
-	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+	s.SendMessage("slow")
+	s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", kit.Object{"lifecycle": "destroyed"})
-	end := s.Done(1)
+	end := s.ReadTurns(1)
 	if end.State != reeve.RunCancelled {
 		t.Errorf("%+v", end)
 	}
-	for _, f := range s.Seen {
+	for _, f := range s.Frames {
 		if f.Type == reeve.FrameMessage {
 			t.Error("a turn that was over said something")
 		}
@@ -209,15 +209,15 @@ func TestL01_DestroyingAnAgentEndsItsTurns(t *testing.T) {
 func TestG23_TheKillSwitchStopsATurnInMidStream(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
-	s.Say("slow")
-	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+	s.SendMessage("slow")
+	s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 	h.Want(http.StatusNoContent, nil, "POST", "/api/stop", kit.Object{})
-	if end := s.Done(1); end.State != reeve.RunCancelled || end.Code != reeve.Stopped {
+	if end := s.ReadTurns(1); end.State != reeve.RunCancelled || end.Code != reeve.Stopped {
 		t.Errorf("%+v", end)
 	}
-	if d := kit.ListTurns(h, c.ID)[0]; d.Spent.Tokens == 0 && d.Moves != 0 {
+	if d := kit.ListTurns(h, c.ID)[0]; d.Spent.Tokens == 0 && d.ModelRequests != 0 {
 		t.Errorf("%+v", d)
 	}
 }

@@ -27,10 +27,10 @@ func TestW04_ReportedOutcomeReachesItsTurn(t *testing.T) {
 			v.Async, v.TimeoutMS = true, 60_000
 			return v
 		}())
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
-	s.Say("please")
-	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameMessage })
+	s.SendMessage("please")
+	s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameMessage })
 	for {
 		var l api.OperationList
 		h.Want(http.StatusOK, &l, "GET", "/api/operations?state=dispatched", nil)
@@ -45,7 +45,7 @@ func TestW04_ReportedOutcomeReachesItsTurn(t *testing.T) {
 			break
 		}
 	}
-	if f := s.Done(1); f.State != reeve.RunCompleted || kit.GetTurn(h, f.TurnID).Output != "It is on its way." {
+	if f := s.ReadTurns(1); f.State != reeve.RunCompleted || kit.GetTurn(h, f.TurnID).Output != "It is on its way." {
 		t.Errorf("%+v", f)
 	}
 }
@@ -64,16 +64,16 @@ func TestW13_AsyncResultsComeAsWholeFrames(t *testing.T) {
 	h := kit.RunScripted(t, "- {when: begin, calls: [{name: slow, args: {}}]}\n- {when: {result: awaited}, text: 'It "+
 		"came.'}\n- {when: {tool: slow}, text: 'I will tell you later.'}\n- {when: story, text: '"+
 		strings.Repeat("once upon a time ", 20)+"', pace: 10ms}\n", slow)
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
-	s.Say("begin")
-	first := s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameMessage })
-	s.Say("a story")
-	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken && f.TurnID != first.TurnID })
+	s.SendMessage("begin")
+	first := s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameMessage })
+	s.SendMessage("a story")
+	s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken && f.TurnID != first.TurnID })
 	close(finish)
-	s.Done(2)
+	s.ReadTurns(2)
 	var story, result, end int
-	for i, f := range s.Seen {
+	for i, f := range s.Frames {
 		switch {
 		case f.Type == reeve.FrameToken && f.TurnID != first.TurnID && story == 0:
 			story = i
@@ -88,7 +88,7 @@ func TestW13_AsyncResultsComeAsWholeFrames(t *testing.T) {
 	}
 	if !(story < result && result < end) {
 		t.Errorf("the story began at %d and ended at %d; the result came at %d: %s", story, end, result,
-			kit.FrameTypes(s.Seen))
+			kit.FrameTypes(s.Frames))
 	}
 	for _, turn := range kit.ListTurns(h, c.ID) {
 		if turn.State != reeve.RunCompleted {
@@ -103,15 +103,15 @@ func TestW12_UnknownOutcomeReachesClients(t *testing.T) {
 	lost := kit.Tool("lost", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 		return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
 	})
-	cfg := host.Config{Dir: t.TempDir(), RetryFirst: host.Duration(50 * time.Millisecond), RetryTries: 3}
+	cfg := host.Config{Dir: t.TempDir(), RetryFirst: host.Duration(50 * time.Millisecond), RetryAttempts: 3}
 	cfg.Models.Default, cfg.Models.Script = "rehearsal",
 		kit.WriteScript(t, "- {when: go, calls: [{name: lost, args: {}}]}\n- {when: {tool: lost}, text: 'So be it.'}\n")
 	h := reevetest.Run(t, cfg, lost)
 	h.Agent("bot", "lost")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
 	turn := kit.StartTurn(h, c.ID, "go")
-	f := s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameApproval })
+	f := s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameApproval })
 	if f.TurnID != turn.ID || f.Code != reeve.UnknownOutcome || f.OperationID == "" || f.Tool != "lost" ||
 		f.ToolCallID == "" {
 		t.Fatalf("%+v", f)
@@ -122,7 +122,7 @@ func TestW12_UnknownOutcomeReachesClients(t *testing.T) {
 		t.Errorf("%+v", d.Turn)
 	}
 	n := 0
-	for _, f := range s.Seen {
+	for _, f := range s.Frames {
 		if f.Type == reeve.FrameApproval {
 			n++
 		}

@@ -62,7 +62,7 @@ func runWithImages(t *testing.T) (*reevetest.Host, *kit.RecordingModel, *imageSe
 func TestW02_AttachmentsByAddressAreFetched(t *testing.T) {
 	t.Parallel()
 	h, heard, g := runWithImages(t)
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	body := kit.Object{"content": "look",
 		"attachments": []kit.Object{{"media_type": "image/png", "url": g.URL + "/cat.png"}}}
 	var first, again reeve.Turn
@@ -95,7 +95,7 @@ func TestW02_AttachmentsThatCannotBeFetched(t *testing.T) {
 	other := newImageServer(t) // which no operator has allowed
 	gone := newImageServer(t)
 	gone.Close()
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	for address, want := range map[string]struct {
 		status int
 		code   reeve.Code
@@ -211,7 +211,7 @@ func TestW17_AttachmentsArePassedToDelegates(t *testing.T) {
 	kit.NewPersona(h, "boss", nil, "delegate")
 	kit.NewPersona(h, "middle", nil, "delegate")
 	kit.NewPersona(h, "eyes", nil)
-	c := h.Talk("boss")
+	c := h.StartConversation("boss")
 	var turn reeve.Turn
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
 		kit.Object{"content": "look at this", "attachments": []kit.Object{
@@ -254,7 +254,7 @@ func TestW18_LoopedInAgentSeesAttachments(t *testing.T) {
 	eyes := kit.NewPersona(h, "eyes", nil, "send_media")
 	h.Agent("clerk", "file_write")
 	h.Call("clerk", "file_write", kit.Call{"path": "/shared/dot.txt", "content": "."})
-	c := h.Talk("boss")
+	c := h.StartConversation("boss")
 	var turn reeve.Turn
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
 		kit.Object{"content": "look at this",

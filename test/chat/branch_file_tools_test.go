@@ -271,7 +271,7 @@ func TestW15_FileToolsNeedAProject(t *testing.T) {
 		"delegate",
 		"file_read")
 	w := kit.ShellAgent{Host: h}
-	talk := h.Talk("dev").ID
+	talk := h.StartConversation("dev").ID
 	if got, _ := w.CallFileTool(talk, "file_read", kit.Call{"path": "/project/page.txt"}); !strings.Contains(got,
 		`"text":"one\n"`) {
 		t.Errorf("%s", got)
@@ -291,7 +291,7 @@ func TestW15_FileToolsNeedAProject(t *testing.T) {
 	if got := r.git("log", "--format=%s", "--all"); got != "by hand" {
 		t.Errorf("a preview committed: %s", got)
 	}
-	lead := h.Talk("lead")
+	lead := h.StartConversation("lead")
 	var turn reeve.Turn
 	h.Want(201, &turn, "POST", "/api/conversations/"+lead.ID+"/turns", kit.Object{"content": "begin"})
 	kit.WaitForTurn(h, turn.ID)

@@ -284,7 +284,7 @@ func TestW15_AutomationUsesItsBranch(t *testing.T) {
 		map[string]any{"name": "dev",
 			"source": `await Items.withItem("page", "page", () => Tools.call("shell_exec", {command: "echo scripted > page.txt"}))`})
 	w.Host.Want(201, nil, "POST", "/api/automations/dev/runs", map[string]any{})
-	w.Host.Settle(t.Context())
+	w.Host.RunUntilIdle(t.Context())
 	if got := w.Run("", "echo by hand >> page.txt; cat page.txt"); got.Stdout != "scripted\nby hand\n" ||
 		got.Branch != "reeve/auto-"+strings.TrimPrefix(w.Agent.ID, "agt_") {
 		t.Errorf("%+v", got)
@@ -314,7 +314,7 @@ func TestW15_TrialSeesTheBranchOfTheAutomation(t *testing.T) {
 		map[string]any{"name": "dev",
 			"source": `await Items.withItem("page", "page", () => Tools.call("shell_exec", {command: "touch scripted.txt"}))`})
 	w.Host.Want(201, nil, "POST", "/api/automations/dev/runs", map[string]any{})
-	w.Host.Settle(t.Context())
+	w.Host.RunUntilIdle(t.Context())
 	a := &kit.Automation{Host: w.Host, T: t, Name: "dev"}
 	if out := a.TalkToPlanner()(
 		`scripts_eval {"automation": "dev", "source": "JSON.stringify(await Tools.call('file_list', {path: '/project'}))"}`); !strings.Contains(out, "scripted.txt") {
@@ -354,12 +354,12 @@ func TestW15_CalledAgentWorksOnTheBranchOfItsCaller(t *testing.T) {
 	if got := r.git("show", "reeve/auto-"+strings.TrimPrefix(night.AgentID, "agt_")+":page.txt"); got != "one\ncalled" {
 		t.Errorf("the automation's branch has %q", got)
 	}
-	talk := h.Talk("lead")
+	talk := h.StartConversation("lead")
 	var turn reeve.Turn
 	h.Want(201, &turn, "POST", "/api/conversations/"+talk.ID+"/turns", kit.Object{"content": "begin"})
 	kit.Eventually(t, "the turn ends", func() bool {
 		h.Want(200, &turn, "GET", "/api/turns/"+turn.ID, nil)
-		return turn.State.Final()
+		return turn.State.IsFinal()
 	})
 	if got, err := r.tryGit("show", "reeve/conv-"+strings.TrimPrefix(talk.ID, "conv_")+":page.txt"); err != nil ||
 		got != "one\ncalled" {

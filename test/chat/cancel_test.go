@@ -25,30 +25,30 @@ func TestW21_CancelStopsATurnWithinASecond(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}))
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
 	cancel := func(turn string) {
 		t.Helper()
 		began := time.Now()
 		s.Send(kit.Object{"type": "cancel", "turn_id": turn})
-		f := s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameComplete })
+		f := s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameComplete })
 		if f.State != reeve.RunCancelled || time.Since(began) > kit.StopTimeout {
 			t.Errorf("after %s: %+v", time.Since(began), f)
 		}
 	}
-	s.Say("a story")
-	cancel(s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken }).TurnID)
-	s.Say("work")
-	turn := s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameTool }).TurnID
+	s.SendMessage("a story")
+	cancel(s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken }).TurnID)
+	s.SendMessage("work")
+	turn := s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameTool }).TurnID
 	<-entered
 	cancel(turn)
 	for range 2 { // the history can be sent on, and every call has its result
-		s.Say("hello")
-		if f := s.Done(1); f.State != reeve.RunCompleted {
+		s.SendMessage("hello")
+		if f := s.ReadTurns(1); f.State != reeve.RunCompleted {
 			t.Fatalf("%+v", f)
 		}
 	}
-	deadline := time.Now().Add(reevetest.Wait)
+	deadline := time.Now().Add(reevetest.Timeout)
 	for {
 		results, actions := 0, 0
 		for _, m := range kit.GetTurn(h, turn).Messages {
@@ -84,12 +84,12 @@ func TestW21_TextBeforeACancelIsKept(t *testing.T) {
 			"4}}\n- {when: {said: /./}, text: fine}\n")}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard})
 	h.Agent("bot")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, 0)
 	turn := kit.StartTurn(h, c.ID, "tell")
 	said := ""
 	for said != "Once upon a time " {
-		if f := s.Next(); f.Type == reeve.FrameToken {
+		if f := s.ReadFrame(); f.Type == reeve.FrameToken {
 			said += f.Text
 		}
 	}

@@ -86,7 +86,7 @@ func TestW10_EndedTurnResolvesPendingCalls(t *testing.T) {
 	for way, end := range ways {
 		t.Run(way, func(t *testing.T) {
 			kit.RunOnBothDatabases(t, script, tools, func(t *testing.T, h *reevetest.Host, heard *kit.RecordingModel) {
-				c := h.Talk("bot")
+				c := h.StartConversation("bot")
 				turn := kit.StartTurn(h, c.ID, "begin")
 				open := waitForPendingCalls(h, turn.ID, len(tools))
 				end(h, turn.ID)
@@ -141,7 +141,7 @@ func TestW10_FailedTurnResolvesPendingCalls(t *testing.T) {
 		"message: broken}}\n"
 	kit.RunOnBothDatabases(t, script, []reeve.Tool{kit.AsyncTool("send", reeve.Keyed, kit.AnswerLater)},
 		func(t *testing.T, h *reevetest.Host, _ *kit.RecordingModel) {
-			turn := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "begin").ID)
+			turn := kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "begin").ID)
 			var op reeve.Operation
 			kit.Eventually(t, "the call to be settled",
 				func() bool { op = kit.ListOperations(h)[0]; return op.ResultID != "" })
@@ -172,7 +172,7 @@ func TestW10_CallInProgressDuringACancel(t *testing.T) {
 		"text: 'I have begun.'}\n"
 	kit.RunOnBothDatabases(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *kit.RecordingModel) {
 		finish = make(chan struct{})
-		turn := kit.StartTurn(h, h.Talk("bot").ID, "begin")
+		turn := kit.StartTurn(h, h.StartConversation("bot").ID, "begin")
 		<-entered
 		<-entered
 		h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
@@ -201,7 +201,7 @@ func TestW10_AnOutcomeAndACancelAtOnce(t *testing.T) {
 	kit.RunOnBothDatabases(t, script, []reeve.Tool{kit.AsyncTool("send", reeve.Keyed, kit.AnswerLater)},
 		func(t *testing.T, h *reevetest.Host, _ *kit.RecordingModel) {
 			for range 10 {
-				turn := kit.StartTurn(h, h.Talk("bot").ID, "begin")
+				turn := kit.StartTurn(h, h.StartConversation("bot").ID, "begin")
 				op := waitForPendingCalls(h, turn.ID, 1)[0]
 				var delivered, cancelled int
 				var both sync.WaitGroup
@@ -238,7 +238,7 @@ func TestW21_UnrecordedCallsEndWithTheirTurn(t *testing.T) {
 	kit.RunOnBothDatabases(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *kit.RecordingModel) {
 		finish = make(chan struct{})
 		defer close(finish)
-		turn := kit.StartTurn(h, h.Talk("bot").ID, "begin")
+		turn := kit.StartTurn(h, h.StartConversation("bot").ID, "begin")
 		<-entered
 		h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
 		told := checkResults(t, h, kit.GetTurn(h, turn.ID), false)
@@ -316,7 +316,7 @@ func TestW22_CallInProgressIsReportedOnce(t *testing.T) {
 		for way, end := range ways {
 			for _, tool := range tools {
 				finish = make(chan struct{})
-				turn := kit.StartTurn(h, h.Talk("bot").ID, "begin "+tool.ID)
+				turn := kit.StartTurn(h, h.StartConversation("bot").ID, "begin "+tool.ID)
 				<-entered
 				end(h, turn.ID)
 				close(finish)
@@ -350,7 +350,7 @@ func TestG23_ATurnThatIsStoppedSaysSo(t *testing.T) {
 				{kit.Object{"reason": "a fire drill"}, "everything in this workspace was stopped: a fire drill"},
 			} {
 				finish = make(chan struct{})
-				turn := kit.StartTurn(h, h.Talk("bot").ID, "begin "+tool.ID)
+				turn := kit.StartTurn(h, h.StartConversation("bot").ID, "begin "+tool.ID)
 				<-entered
 				h.Want(http.StatusNoContent, nil, "POST", "/api/stop", c.stop)
 				close(finish)
@@ -378,7 +378,7 @@ func TestW21_RemovedAgentWithPendingApprovals(t *testing.T) {
 			for end, status := range map[string]int{"DELETE": http.StatusNoContent, "PATCH": http.StatusOK} {
 				a := h.Agent("asks", "send")
 				kit.UpdateAgent(h, a, kit.Object{"policy": kit.Object{"tools": kit.Object{"send": "ask"}}})
-				turn := kit.StartTurn(h, h.Talk(a.ID).ID, "begin")
+				turn := kit.StartTurn(h, h.StartConversation(a.ID).ID, "begin")
 				kit.WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
 				var body any
 				if end == "PATCH" {
@@ -418,7 +418,7 @@ func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 				finish = make(chan struct{})
 				h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot",
 					kit.Object{"policy": kit.Object{"tools": kit.Object{tool.ID: policy}}})
-				turn := kit.StartTurn(h, h.Talk("bot").ID, "begin "+tool.ID)
+				turn := kit.StartTurn(h, h.StartConversation("bot").ID, "begin "+tool.ID)
 				if policy == "ask" {
 					var box api.Inbox
 					kit.Eventually(t, "a person to be asked", func() bool {
@@ -453,7 +453,7 @@ func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 			finish = make(chan struct{})
 			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot",
 				kit.Object{"policy": kit.Object{"tools": kit.Object{tool.ID: "propose"}}})
-			kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "begin "+tool.ID).ID)
+			kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "begin "+tool.ID).ID)
 			var made reeve.Proposal
 			h.Want(http.StatusOK, &made, "POST", "/api/proposals/"+kit.GetInbox(h).Proposals[0].ID+"/accept",
 				kit.Object{})

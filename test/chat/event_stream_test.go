@@ -20,7 +20,7 @@ import (
 func TestW12_ServerSentEvents(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: hello, text: 'one two three'}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	at := "/api/conversations/" + c.ID
 	// it ends by itself
 	ids, names := readEvents(h, "POST", at+"/turns", `{"content":"hello"}`, "never", "Idempotency-Key", "k")
@@ -109,17 +109,17 @@ func TestW12_ClientReconnects(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	talk := h.Talk("bot")
+	talk := h.StartConversation("bot")
 	const n = 5
 	s := h.Connect(talk.ID, -1)
 	go func() {
 		for range n {
-			s.Say("hello")
+			s.SendMessage("hello")
 		}
 	}()
 	done, last := 0, int64(0)
 	whole := map[string]string{}
-	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Wait)
+	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Timeout)
 	defer cancel()
 	err = c.Conversations().Follow(ctx, talk.ID, 0, func(f reeve.Frame) error {
 		if f.Seq <= last {

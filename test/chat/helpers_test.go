@@ -117,7 +117,7 @@ func newShellAgent(t *testing.T, r repo, settings map[string]any) (w kit.ShellAg
 // readEvents reads server-sent events up to an event name, and returns their ids and names.
 func readEvents(h *reevetest.Host, method, path, body, until string, headers ...string) (ids, names []string) {
 	h.T.Helper()
-	ctx, cancel := context.WithTimeout(h.T.Context(), reevetest.Wait)
+	ctx, cancel := context.WithTimeout(h.T.Context(), reevetest.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, h.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -178,7 +178,7 @@ type playgroundEvent struct {
 // postPlayground sends a message in a session and passes each event to f. When f returns true it disconnects.
 func postPlayground(h *reevetest.Host, session string, body kit.Object, f func(playgroundEvent) bool) {
 	h.T.Helper()
-	ctx, cancel := context.WithTimeout(h.T.Context(), reevetest.Wait)
+	ctx, cancel := context.WithTimeout(h.T.Context(), reevetest.Timeout)
 	defer cancel()
 	b, err := json.Marshal(body)
 	if err != nil {

@@ -26,7 +26,7 @@ func TestW08_EndlessAnswerFailsItsTurn(t *testing.T) {
 	})
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", kit.Object{"config": kit.Object{"max_moves": 1}})
 	kit.SetBudget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 10_000_000}})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "hello").ID)
 	if b := kit.GetBudget(h, "agent:"+d.AgentID); d.Code != reeve.ModelFailed ||
 		!strings.Contains(d.Message, "longer than 8 MB") || b.Used.Tokens < 2_000_000 || b.Used.Tokens > 2_200_000 ||
@@ -37,7 +37,7 @@ func TestW08_EndlessAnswerFailsItsTurn(t *testing.T) {
 	}
 	ends = true
 	// the tool does not exist
-	if d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "hello").ID); d.Code != reeve.StepLimit || d.Moves != 2 ||
+	if d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "hello").ID); d.Code != reeve.StepLimit || d.ModelRequests != 2 ||
 		d.Issues.ToolFailures != 1 {
 		t.Errorf("%+v", d.Turn)
 	}
@@ -48,16 +48,16 @@ func TestW08_ARetryTellsClientsToDiscard(t *testing.T) {
 	h := kit.RunScripted(t, "- {when: {said: hello, every: 2}, text: 'one two three four', fail: {cut: true, after: "+
 		"2}}\n- "+
 		"{when: hello, text: 'five six'}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
-	s.Say("hello")
-	end := s.Done(1)
+	s.SendMessage("hello")
+	end := s.ReadTurns(1)
 	discarded := false
-	for _, f := range s.Seen {
+	for _, f := range s.Frames {
 		discarded = discarded || f.Type == reeve.FrameToken && f.Discard
 	}
 	d := kit.GetTurn(h, end.TurnID)
-	if !discarded || d.State != reeve.RunCompleted || d.Output != "five six" || d.Moves != 1 {
+	if !discarded || d.State != reeve.RunCompleted || d.Output != "five six" || d.ModelRequests != 1 {
 		t.Errorf("discarded %v, %+v", discarded, d.Turn)
 	}
 	kit.CheckTurn(t, h, d)
@@ -67,7 +67,7 @@ func TestW08_AModelThatStaysDownFailsTheTurnOnly(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: down, fail: {status: 500, message: broken}}\n- {when: nonsense, fail: {nonsense: "+
 		"true}}\n- {when: hello, text: 'I am here.'}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	for text, code := range map[string]reeve.Code{"down": reeve.Unavailable, "nonsense": reeve.ModelFailed} {
 		d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, text).ID)
 		if d.State != reeve.RunFailed || d.Code != code {
@@ -93,7 +93,7 @@ func TestW10_AHungToolTimesOutAndTheModelIsTold(t *testing.T) {
 	h := kit.RunScripted(t, "- {when: begin, calls: [{name: hang, args: {}}]}\n- {when: {result: TIMEOUT}, text: 'It "+
 		"hangs.'}\n",
 		hang)
-	d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "begin").ID)
+	d := kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "begin").ID)
 	if d.State != reeve.RunCompleted || d.Output != "It hangs." || d.Issues.ToolFailures != 1 {
 		t.Errorf("%+v", d.Turn)
 	}

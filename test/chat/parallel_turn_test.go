@@ -21,16 +21,16 @@ func TestW05_ParallelTurns(t *testing.T) {
 			strings.Repeat(fmt.Sprintf("this is %d and ", i), 12))
 	}
 	h := kit.RunScripted(t, script.String())
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	one, two := h.Connect(c.ID, -1), h.Connect(c.ID, -1)
 	for i := range n {
-		one.Say(fmt.Sprint("ask ", i))
+		one.SendMessage(fmt.Sprint("ask ", i))
 	}
-	one.Done(n)
-	two.Done(n)
+	one.ReadTurns(n)
+	two.ReadTurns(n)
 	for _, s := range []*reevetest.Socket{one, two} {
 		mixed, last := 0, ""
-		for _, f := range s.Seen {
+		for _, f := range s.Frames {
 			if f.TurnID == "" || f.ConversationID != c.ID {
 				t.Fatalf("a frame of no turn: %+v", f)
 			}
@@ -43,7 +43,7 @@ func TestW05_ParallelTurns(t *testing.T) {
 		}
 		for _, turn := range kit.ListTurns(h, c.ID) {
 			i := strings.TrimPrefix(turn.Input, "ask ")
-			text := s.Text(turn.ID)
+			text := s.TurnText(turn.ID)
 			if turn.Output != text || strings.Count(text, "this is "+i+" and") != 12 ||
 				strings.Count(text, "this is") != 12 {
 				t.Errorf("%s: streamed %q, stored %q", turn.Input, text, turn.Output)
@@ -56,7 +56,7 @@ func TestW04_ParallelTurnsWhileOneWaits(t *testing.T) {
 	t.Parallel()
 	var sent sync.Map
 	h := kit.RunScripted(t, farScript+"- {when: weather, text: 'It rains.'}\n", newFarTool(&sent))
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	first := kit.StartTurn(h, c.ID, "begin")
 	kit.WaitForTurnWhere(h, first.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
 	if d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "the weather?").ID); d.Output != "It rains." {

@@ -21,7 +21,7 @@ func TestO11_ConversationIsForItsParticipants(t *testing.T) {
 		"write_file}, text: 'Written.'}\n", newFarTool(&sent))
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", kit.Object{"tool_id": "write_file"})
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", kit.Object{"tool_id": "read_file"})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "write").ID)
 	turn := kit.StartTurn(h, c.ID, "begin")
 	var op reeve.Operation

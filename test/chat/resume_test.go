@@ -50,8 +50,8 @@ func listFrameNumbers(h *reevetest.Host, conversation string, after int64) (list
 func completeTurn(h *reevetest.Host, conversation string) int64 {
 	h.T.Helper()
 	s := h.Connect(conversation, -1)
-	s.Say("hello")
-	last := s.Done(1).Seq
+	s.SendMessage("hello")
+	last := s.ReadTurns(1).Seq
 	_ = s.CloseNow()
 	return last
 }
@@ -60,18 +60,18 @@ func completeTurn(h *reevetest.Host, conversation string) int64 {
 func TestW12_ResumingAtAServerThatIsBehind(t *testing.T) {
 	t.Parallel()
 	first, behind := runTwoServers(t, "- {when: hello, text: 'one two three'}\n")
-	c := first.Talk("bot")
+	c := first.StartConversation("bot")
 	early := behind.Connect(c.ID, -1) // makes it remember where the conversation stands
 	for round := range 2 {            // in the second nobody else listens there
 		last := completeTurn(first, c.ID)
 		s := behind.Connect(c.ID, last)
-		s.Say("hello") // it is told at once, and nobody runs it there; Next refuses what the client has
-		f := s.Next()
+		s.SendMessage("hello") // it is told at once, and nobody runs it there; Next refuses what the client has
+		f := s.ReadFrame()
 		if want := listFrameNumbers(first, c.ID, last); f.Type != reeve.FrameStarted || fmt.Sprint(f.Seq) != want[0] {
 			t.Errorf("round %d: after %d comes %+v, want %v", round, last, f, want)
 		}
 		behind.Want(http.StatusOK, nil, "POST", "/api/turns/"+f.TurnID+"/cancel", nil)
-		s.Done(1)
+		s.ReadTurns(1)
 		_ = s.CloseNow()
 		_ = early.CloseNow()
 	}
@@ -88,8 +88,8 @@ func TestW12_ResumingAtAServerThatIsBehind(t *testing.T) {
 		}
 	}
 	completeTurn(first, c.ID)
-	if now, there := behind.Connect(c.ID, -1), first.Connect(c.ID, -1); now.Last != there.Last {
-		t.Errorf("from now on is after %d, at the first after %d", now.Last, there.Last)
+	if now, there := behind.Connect(c.ID, -1), first.Connect(c.ID, -1); now.LastSeq != there.LastSeq {
+		t.Errorf("from now on is after %d, at the first after %d", now.LastSeq, there.LastSeq)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestW12_ResumingAtAServerThatIsBehind(t *testing.T) {
 func TestW12_ServerThatIsBehindSendsAllStoredFrames(t *testing.T) {
 	t.Parallel()
 	first, behind := runTwoServers(t, "- {when: hello, text: 'one two three'}\n")
-	c := first.Talk("bot")
+	c := first.StartConversation("bot")
 	_ = behind.Connect(c.ID, -1).CloseNow()
 	last := completeTurn(first, c.ID)
 	for _, after := range []int64{0, last} {
@@ -114,11 +114,11 @@ func TestW12_ServerThatIsBehindSendsAllStoredFrames(t *testing.T) {
 func TestW12_PositionBeyondTheEndIsRefused(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: hello, text: 'one two three'}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	last := completeTurn(h, c.ID)
 	at := "/api/conversations/" + c.ID
 	far := fmt.Sprint(last + 999_000_000)
-	silent := h.Talk("bot").ID // where nothing was ever told
+	silent := h.StartConversation("bot").ID // where nothing was ever told
 	for _, path := range []string{at + "/events?follow=false&after=" + far, at + "/frames?after=" + far,
 		"/conversations/" + c.ID + "?after=" + far,
 		"/api/conversations/" + silent + "/events?follow=false&after=5000", "/api/conversations/" + silent +
@@ -145,8 +145,8 @@ func TestW12_PositionBeyondTheEndIsRefused(t *testing.T) {
 		t.Errorf("Last-Event-ID: %d %s", r.Status, r.Body)
 	}
 	for id, end := range map[string]int64{c.ID: last, silent: 0} {
-		if s := h.Connect(id, end); s.Last != end {
-			t.Errorf("the end itself: %d", s.Last)
+		if s := h.Connect(id, end); s.LastSeq != end {
+			t.Errorf("the end itself: %d", s.LastSeq)
 		}
 	}
 }
@@ -157,19 +157,19 @@ func TestW12_AnswerRestartsAfterARestart(t *testing.T) {
 	script := "- {when: slow, text: 'w01 w02 w03 w04 w05 w06 w07 w08 w09 w10', pace: 60ms}\n"
 	h := kit.RunScriptedIn(t, dir, script)
 	h.Agent("bot")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
-	s.Say("slow")
+	s.SendMessage("slow")
 	last := reeve.Frame{}
 	for range 4 {
-		last = s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+		last = s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 	}
 	h.Stop()
 	h = kit.RunScriptedIn(t, dir, script)
 	s = h.Connect(c.ID, last.Seq)
-	s.Done(1)
+	s.ReadTurns(1)
 	text, discarded, seq := "", false, last.Seq
-	for _, f := range s.Seen {
+	for _, f := range s.Frames {
 		if f.Seq <= seq {
 			t.Errorf("frame %d comes after %d", f.Seq, seq)
 		}
@@ -195,11 +195,11 @@ func TestW12_ResumeIsExact(t *testing.T) {
 	dir, script := t.TempDir(), "- {when: hello, text: 'one two three four five six', pace: 1ms}\n"
 	h := kit.RunScriptedIn(t, dir, script)
 	h.Agent("bot")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	all := h.Connect(c.ID, -1)
 	for range 3 {
-		all.Say("hello")
-		all.Done(1)
+		all.SendMessage("hello")
+		all.ReadTurns(1)
 	}
 	kept := func(list []reeve.Frame, after int64) (seqs []int64) {
 		for _, f := range list {
@@ -209,13 +209,13 @@ func TestW12_ResumeIsExact(t *testing.T) {
 		}
 		return seqs
 	}
-	last := all.Last
+	last := all.LastSeq
 	check := func(h *reevetest.Host) {
 		t.Helper()
-		for _, f := range all.Seen[:len(all.Seen)-1] {
+		for _, f := range all.Frames[:len(all.Frames)-1] {
 			s := h.Connect(c.ID, f.Seq)
-			s.Until(func(f reeve.Frame) bool { return f.Seq == last })
-			if got, want := kept(s.Seen, 0), kept(all.Seen, f.Seq); !seq.Equal(got, want) {
+			s.ReadUntil(func(f reeve.Frame) bool { return f.Seq == last })
+			if got, want := kept(s.Frames, 0), kept(all.Frames, f.Seq); !seq.Equal(got, want) {
 				t.Errorf("after %d: %v, want %v", f.Seq, got, want)
 			}
 			_ = s.CloseNow()
@@ -227,12 +227,12 @@ func TestW12_ResumeIsExact(t *testing.T) {
 	check(h)
 	var l api.FrameList
 	h.Want(http.StatusOK, &l, "GET", "/api/conversations/"+c.ID+"/frames", nil)
-	if !seq.Equal(kept(l.Frames, 0), kept(all.Seen, 0)) || l.Last != last {
+	if !seq.Equal(kept(l.Frames, 0), kept(all.Frames, 0)) || l.Last != last {
 		t.Errorf("kept frames: %v", kept(l.Frames, 0))
 	}
 	s := h.Connect(c.ID, last) // and it goes on
-	s.Say("hello")
-	if f := s.Done(1); f.State != reeve.RunCompleted {
+	s.SendMessage("hello")
+	if f := s.ReadTurns(1); f.State != reeve.RunCompleted {
 		t.Errorf("%+v", f)
 	}
 }

@@ -21,10 +21,10 @@ import (
 func TestW12_WhatClientsMaySend(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: hello, text: hi}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
 	s.Send(kit.Object{"type": "ping"})
-	if f := s.Next(); f.Type != reeve.FramePong {
+	if f := s.ReadFrame(); f.Type != reeve.FramePong {
 		t.Errorf("%+v", f)
 	}
 	for frame, code := range map[string]reeve.Code{
@@ -44,28 +44,28 @@ func TestW12_WhatClientsMaySend(t *testing.T) {
 		`{"type":"message","type":"ping","content":"hello"}`: reeve.Validation,
 	} {
 		s.Send(frame)
-		if f := s.Next(); f.Type != reeve.FrameError || f.Code != code || f.Message == "" || f.Hint == "" ||
+		if f := s.ReadFrame(); f.Type != reeve.FrameError || f.Code != code || f.Message == "" || f.Hint == "" ||
 			f.Seq != 0 {
 			t.Errorf("%s: %+v", frame, f)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Wait)
+	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Timeout)
 	defer cancel()
 	if err := s.Write(ctx, 2, []byte{1, 2}); err != nil { // a binary frame
 		t.Fatal(err)
 	}
-	if f := s.Next(); f.Type != reeve.FrameError || f.Code != reeve.Validation {
+	if f := s.ReadFrame(); f.Type != reeve.FrameError || f.Code != reeve.Validation {
 		t.Errorf("%+v", f)
 	}
-	s.Say("hello") // the connection is still good
-	if s.Done(1); len(kit.ListTurns(h, c.ID)) != 1 {
+	s.SendMessage("hello") // the connection is still good
+	if s.ReadTurns(1); len(kit.ListTurns(h, c.ID)) != 1 {
 		t.Errorf("%d turns", len(kit.ListTurns(h, c.ID)))
 	}
 	s.Send(kit.Object{"type": "message", "content": "hello", "id": "once"})
-	s.Done(1)
+	s.ReadTurns(1)
 	s.Send(kit.Object{"type": "message", "content": "hello", "id": "once"}) // a client that is not sure sends it again
 	s.Send(kit.Object{"type": "ping"})
-	if f := s.Next(); f.Type != reeve.FramePong || len(kit.ListTurns(h, c.ID)) != 2 {
+	if f := s.ReadFrame(); f.Type != reeve.FramePong || len(kit.ListTurns(h, c.ID)) != 2 {
 		t.Errorf("%+v, %d turns", f, len(kit.ListTurns(h, c.ID)))
 	}
 	large, err := json.Marshal(kit.Object{"type": "message", "content": strings.Repeat("x", 33<<20)})
@@ -95,7 +95,7 @@ func TestW12_WhatClientsMaySend(t *testing.T) {
 func TestW12_WhoMayConnect(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {text: hi}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	at := h.URL + "/conversations/" + c.ID
 	owner := []string{"Authorization", "Bearer " + h.Token, "X-Workspace-Id", "default"}
 	if s, res := h.Dial(at+"?workspace=default", "Sec-WebSocket-Protocol", "reeve", "Sec-WebSocket-Protocol",
@@ -180,9 +180,9 @@ func TestW12_WhoMayConnect(t *testing.T) {
 	if s == nil {
 		t.Fatal(res.Status)
 	}
-	s.Next()
-	s.Say("hello")
-	if f := s.Next(); f.Code != reeve.Forbidden {
+	s.ReadFrame()
+	s.SendMessage("hello")
+	if f := s.ReadFrame(); f.Code != reeve.Forbidden {
 		t.Errorf("%+v", f)
 	}
 }
@@ -191,23 +191,23 @@ func TestW12_WhoMayConnect(t *testing.T) {
 func TestW12_SlowClientAffectsNoOther(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: hello, text: '"+strings.Repeat("many words ", 400)+"'}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	slow, fast := h.Connect(c.ID, -1), h.Connect(c.ID, -1)
 	for range 20 {
-		fast.Say("hello")
-		fast.Done(1)
+		fast.SendMessage("hello")
+		fast.ReadTurns(1)
 	}
 	done := 0
-	slow.Until(func(f reeve.Frame) bool { // it reads at last: every kept frame is there, in order
+	slow.ReadUntil(func(f reeve.Frame) bool { // it reads at last: every kept frame is there, in order
 		if f.Type == reeve.FrameComplete {
 			done++
 		}
 		return done == 20
 	})
 	for _, turn := range kit.ListTurns(h, c.ID) {
-		if !strings.HasPrefix(turn.Output, slow.Text(turn.ID)) || turn.Output != fast.Text(turn.ID) {
-			t.Errorf("turn %s: the slow one has %d bytes, the fast one %d of %d", turn.ID, len(slow.Text(turn.ID)),
-				len(fast.Text(turn.ID)), len(turn.Output))
+		if !strings.HasPrefix(turn.Output, slow.TurnText(turn.ID)) || turn.Output != fast.TurnText(turn.ID) {
+			t.Errorf("turn %s: the slow one has %d bytes, the fast one %d of %d", turn.ID, len(slow.TurnText(turn.ID)),
+				len(fast.TurnText(turn.ID)), len(turn.Output))
 		}
 	}
 }
@@ -216,7 +216,7 @@ func TestW12_SlowClientAffectsNoOther(t *testing.T) {
 func TestW12_AServerThatStopsSaysSo(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {text: hi}\n")
-	s := h.Connect(h.Talk("bot").ID, -1)
+	s := h.Connect(h.StartConversation("bot").ID, -1)
 	gone := make(chan error, 1)
 	go func() { _, _, err := s.Read(context.Background()); gone <- err }()
 	h.Stop()
@@ -237,9 +237,9 @@ func TestW14_EverythingCanBeAskedWhileItRuns(t *testing.T) {
 			<-finish
 			return "looked", nil
 		}))
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
-	s.Say("begin")
+	s.SendMessage("begin")
 	<-entered
 	list := kit.ListTurns(h, c.ID)
 	if len(list) != 1 || list[0].State != reeve.RunRunning {
@@ -249,7 +249,7 @@ func TestW14_EverythingCanBeAskedWhileItRuns(t *testing.T) {
 		t.Errorf("while it runs: %+v", d.Messages)
 	}
 	close(finish)
-	s.Done(1)
+	s.ReadTurns(1)
 	d := kit.GetTurn(h, list[0].ID)
 	var kind []string
 	for _, m := range d.Messages {
@@ -259,7 +259,7 @@ func TestW14_EverythingCanBeAskedWhileItRuns(t *testing.T) {
 		}
 	}
 	if got := strings.Join(kind, " "); !strings.Contains(got, "action tool_result") || d.State != reeve.RunCompleted ||
-		d.Moves != 2 || d.Output != "Done." {
+		d.ModelRequests != 2 || d.Output != "Done." {
 		t.Errorf("after: %s, %+v", got, d.Turn)
 	}
 	var history api.MessageList
@@ -318,7 +318,7 @@ func TestI18_LoopsAndDisconnects(t *testing.T) {
 	// and hangs up
 	postPlayground(h, "s", kit.Object{"message": "a story", "agentId": "bot"},
 		func(p playgroundEvent) bool { return p.Type == "text-delta" })
-	for deadline := time.Now().Add(reevetest.Wait); ; {
+	for deadline := time.Now().Add(reevetest.Timeout); ; {
 		if list := kit.ListTurns(h, conversation); len(list) == 3 && list[0].State == reeve.RunCancelled {
 			break
 		}

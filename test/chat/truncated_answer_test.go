@@ -20,7 +20,7 @@ func TestW01_TruncatedAnswerCompletesItsTurn(t *testing.T) {
 			kit.WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":"Once upon a"}}]}`)
 			kit.WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{},"finish_reason":"%s"}]}`, reason)
 		})
-		c := h.Talk("bot")
+		c := h.StartConversation("bot")
 		s := h.Connect(c.ID, 0)
 		for i, want := range []struct {
 			reason string
@@ -28,10 +28,10 @@ func TestW01_TruncatedAnswerCompletesItsTurn(t *testing.T) {
 		}{{"stop", ""}, {"length", reeve.CutLength}, {"content_filter", reeve.CutRefused}} {
 			reason = want.reason
 			turn := kit.StartTurn(h, c.ID, "tell")
-			s.Done(1)
+			s.ReadTurns(1)
 			d := kit.GetTurn(h, turn.ID)
 			var told reeve.Frame
-			for _, f := range s.Seen {
+			for _, f := range s.Frames {
 				if f.Type == reeve.FrameMessage && f.TurnID == turn.ID {
 					told = f
 				}
@@ -59,7 +59,7 @@ func TestW01_AnswerTruncatedBeforeItsFirstText(t *testing.T) {
 		why string
 	}{"length": {reeve.CutLength, "max_output_tokens"}, "content_filter": {reeve.CutRefused, "content_filter"}} {
 		reason = finish
-		d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "tell").ID)
+		d := kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "tell").ID)
 		if d.State != reeve.RunCompleted || d.Code != "" || d.Output != "" ||
 			d.Issues != (reeve.TurnIssues{AnswerCut: want.cut}) || len(d.Messages) != 2 {
 			t.Errorf("%s: %+v", finish, d)
@@ -100,7 +100,7 @@ func TestW01_TruncatedCallIsNotMade(t *testing.T) {
 		}
 		kit.WriteChunk(w, `{"id":"b","choices":[{"index":0,"delta":{"content":"I was cut off."},"finish_reason":"stop"}]}`)
 	})
-	d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "look").ID)
+	d := kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "look").ID)
 	if d.State != reeve.RunCompleted || d.Output != "I was cut off." || d.Issues.ToolFailures != 1 {
 		t.Errorf("%+v", d)
 	}

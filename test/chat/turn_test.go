@@ -30,7 +30,7 @@ func TestW14_TheMessagesOfATurn(t *testing.T) {
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", kit.Object{"tool_id": tool})
 	}
 	h.Agent("other", "read_file")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	var list []string
 	for _, text := range []string{"hello", "write", "hello"} {
 		turn := kit.StartTurn(h, c.ID, text)
@@ -75,7 +75,7 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 	dir := t.TempDir()
 	h := kit.RunScriptedIn(t, dir, farScript, newFarTool(&sent))
 	h.Agent("bot", "far")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	turn := kit.StartTurn(h, c.ID, "begin")
 	var op reeve.Operation
 	kit.WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool {
@@ -98,7 +98,7 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 	}
 	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/result", kit.Object{"content": "42"})
 	d := kit.WaitForTurn(h, turn.ID)
-	if d.State != reeve.RunCompleted || d.Output != "It is done." || d.Moves != 3 {
+	if d.State != reeve.RunCompleted || d.Output != "It is done." || d.ModelRequests != 3 {
 		t.Errorf("%+v", d.Turn)
 	}
 	sent.Range(func(op, n any) bool {
@@ -122,7 +122,7 @@ func TestI08_TheToolsOfATurn(t *testing.T) {
 		"text: done}\n",
 		kit.Tool("one", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "1", nil }),
 		kit.Tool("two", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "2", nil }))
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	var turn reeve.Turn
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
 		kit.Object{"content": "begin", "tools": []string{"two"}})
@@ -159,7 +159,7 @@ func TestW07_MappingComesAfterValidation(t *testing.T) {
 			"note": kit.Object{"type": "string"}, "extra": kit.Object{"type": "string"}}},
 		"spec": kit.Object{"method": "POST", "url": far.URL, "body": kit.Object{"amount": "n"}}})
 	h.Agent("bot", "order")
-	d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "begin").ID)
+	d := kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "begin").ID)
 	if d.State != reeve.RunCompleted || d.Issues.ToolFailures != 0 {
 		t.Fatalf("%+v", d.Turn)
 	}
@@ -215,7 +215,7 @@ func TestW22_InvariantsOfEveryTurn(t *testing.T) {
 			return nil, reeve.Errorf(reeve.ToolFailed, "no")
 		}))
 	h.Agent("bot", "good", "bad")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	for text, want := range map[string]string{"good": "assemble ask ask extract", "bad": "assemble ask ask extract",
 		"nosuch": "assemble ask ask extract", "fail": "assemble ask"} {
 		d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, text).ID)
@@ -232,7 +232,7 @@ func TestW22_InvariantsOfEveryTurn(t *testing.T) {
 func TestW06_UnknownToolsOfATurnAreRefused(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {text: hi}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	var p api.Problem
 	r := h.Do("POST", "/api/conversations/"+c.ID+"/turns",
 		kit.Object{"content": "hello", "tools": []string{"read_file", "raed_file"}})
@@ -258,7 +258,7 @@ func TestW20_NoCallBeyondTheLimit(t *testing.T) {
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 		kit.Object{"name": "bot", "config": kit.Object{"instructions": "LOOP", "max_moves": 2}})
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", kit.Object{"tool_id": "effect"})
-	d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "go").ID)
+	d := kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "go").ID)
 	if d.Code != reeve.StepLimit || n.Count() != 2 {
 		t.Errorf("%d effects, %+v", n.Count(), d.Turn)
 	}
@@ -278,22 +278,22 @@ func TestW23_ArgumentsThatAreNotJSON(t *testing.T) {
 func TestW01_TurnWithTextOnly(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, `- {text: "Good morning. What can I do for you today?", pace: 1ms}`)
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
-	s.Say("hello")
-	end := s.Done(1)
+	s.SendMessage("hello")
+	end := s.ReadTurns(1)
 	if end.State != reeve.RunCompleted {
 		t.Fatalf("%+v", end)
 	}
-	if got := kit.FrameTypes(s.Seen); got != "turn_started token message_complete turn_complete" {
+	if got := kit.FrameTypes(s.Frames); got != "turn_started token message_complete turn_complete" {
 		t.Errorf("frames: %s", got)
 	}
 	d := kit.GetTurn(h, end.TurnID)
 	said := listAnswers(t, d)
-	whole := s.Seen[len(s.Seen)-2]
-	if len(said) != 1 || said[0] != s.Text(end.TurnID) || said[0] != whole.Text || d.Output != said[0] ||
+	whole := s.Frames[len(s.Frames)-2]
+	if len(said) != 1 || said[0] != s.TurnText(end.TurnID) || said[0] != whole.Text || d.Output != said[0] ||
 		!strings.HasPrefix(said[0], "Good morning") {
-		t.Errorf("stored %q, streamed %q, told %q, output %q", said, s.Text(end.TurnID), whole.Text, d.Output)
+		t.Errorf("stored %q, streamed %q, told %q, output %q", said, s.TurnText(end.TurnID), whole.Text, d.Output)
 	}
 	people := seq.DeleteFunc(seq.Clone(d.Messages), func(m reeve.Message) bool { return m.Kind != reeve.UserMessage })
 	if len(people) != 1 || people[0].Content != "hello" || d.State != reeve.RunCompleted {

@@ -115,7 +115,7 @@ func (r *rig) driveFailures(ctx context.Context, w world, p *process) error {
 		if err := c.do(ctx, "GET", "/api/runs?state=running", nil, &runs); err != nil {
 			return false, err
 		}
-		return mender.Version == "1.1" && mender.Failure == nil && waiter.Status == reeve.StatusStopped &&
+		return mender.Version == "1.1" && mender.Failure == nil && waiter.Status == reeve.AutomationStopped &&
 			len(runs.Runs) == 0, nil
 	})
 }

@@ -261,13 +261,13 @@ func TestG31_CommandIsBoundToItsScriptFiles(t *testing.T) {
 		}
 		put(file, body(bad)) // after the person has seen it
 		kit.Decide(h, a.ID, "approve")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		op := kit.GetOperation(h, a.OperationID)
 		if op.State != reeve.DeniedOp || op.Code != reeve.Stale || strings.Contains(ran(), "evil") {
 			t.Errorf("%s: %s %s %s, and %q was done", command, op.State, op.Code, op.Message, ran())
 		}
 		var after reeve.Approval
-		if h.Want(200, &after, "GET", "/api/approvals/"+a.ID, nil); after.State != reeve.Lapsed {
+		if h.Want(200, &after, "GET", "/api/approvals/"+a.ID, nil); after.State != reeve.ApprovalLapsed {
 			t.Errorf("%s: the approval is %s", command, after.State)
 		}
 		again := requestCommand(h, kit.Object{"command": command}) // it is asked about anew
@@ -278,7 +278,7 @@ func TestG31_CommandIsBoundToItsScriptFiles(t *testing.T) {
 		put(file, body(good))
 		last := requestCommand(h, kit.Object{"command": command})
 		kit.Decide(h, last.ID, "approve")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		if op := kit.GetOperation(h, last.OperationID); op.State != reeve.Committed {
 			t.Errorf("%s, unchanged: %s %s", command, op.State, op.Message)
 		}
@@ -294,7 +294,7 @@ func TestG31_CommandIsBoundToItsScriptFiles(t *testing.T) {
 	a := requestCommand(h, kit.Object{"command": "test -e late.sh && bash late.sh"})
 	put("late.sh", bad)
 	kit.Decide(h, a.ID, "approve")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if op := kit.GetOperation(h, a.OperationID); op.State != reeve.DeniedOp || op.Code != reeve.Stale {
 		t.Errorf("a file that came late: %s %s", op.State, op.Message)
 	}
@@ -317,7 +317,7 @@ func TestG31_CommandIsBoundToItsScriptFiles(t *testing.T) {
 	plain := requestCommand(h, kit.Object{"command": "cat data.txt | wc -c > count"})
 	put("data.txt", "12")
 	kit.Decide(h, plain.ID, "approve")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	op := kit.GetOperation(h, plain.OperationID)
 	if op.State != reeve.Committed || !strings.Contains(plain.Preview, "runs no file") {
 		t.Errorf("a plain command: %s %s, shown %q", op.State, op.Message, plain.Preview)
@@ -337,7 +337,7 @@ func TestG31_CommandIsBoundToItsShellState(t *testing.T) {
 		t.Helper()
 		a := requestCommand(h, kit.Object{"command": command})
 		kit.Decide(h, a.ID, "approve")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		return kit.GetOperation(h, a.OperationID)
 	}
 	if op := run("mkdir -p sub; cd sub; echo 'echo one' > run.sh; ls() { echo harmless; }"); op.State != reeve.Committed {
@@ -353,7 +353,7 @@ func TestG31_CommandIsBoundToItsShellState(t *testing.T) {
 		t.Fatalf("%+v", op)
 	}
 	kit.Decide(h, first.ID, "approve")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if op := kit.GetOperation(h, first.OperationID); op.State != reeve.DeniedOp || op.Code != reeve.Stale {
 		t.Errorf("%s %s", op.State, op.Message)
 	}
@@ -389,8 +389,8 @@ func TestG31_CommandIsRefusedAfterTheShellChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	kit.Eventually(t, "both to end", func() bool {
-		return kit.GetOperation(h, first.OperationID).State.Final() && kit.GetOperation(h, second.OperationID).
-			State.Final()
+		return kit.GetOperation(h, first.OperationID).State.IsFinal() && kit.GetOperation(h, second.OperationID).
+			State.IsFinal()
 	})
 	if op := kit.GetOperation(h, first.OperationID); op.State != reeve.Committed {
 		t.Errorf("the first: %s %s", op.State, op.Message)

@@ -53,14 +53,14 @@ func TestG14_APrivilegedCallIsParkedAsARow(t *testing.T) {
 	}
 	if got.Tool != "guarded" || got.Args != `{"a":1,"b":2}` || got.AgentID != a.ID ||
 		got.Reason != "the boss wants it" || got.Why == "" ||
-		got.Preview != `+ {"a":1,"b":2}` || got.OperationID != res.OperationID || got.State != reeve.Pending {
+		got.Preview != `+ {"a":1,"b":2}` || got.OperationID != res.OperationID || got.State != reeve.ApprovalPending {
 		t.Errorf("the inbox shows %+v", got)
 	}
 	if n := len(kit.GetInbox(h).Approvals); n != 22 || g.ran.Count() != 0 {
 		t.Errorf("%d wait, %d ran", n, g.ran.Count())
 	}
 	kit.Decide(h, res.ApprovalID, "approve")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if g.ran.Count() != 1 || g.args.Load() != `{"a":1,"b":2}` || g.op.Load() != res.OperationID {
 		t.Errorf("%d ran, with %v as %v", g.ran.Count(), g.args.Load(), g.op.Load())
 	}
@@ -142,11 +142,11 @@ func TestG14_ApprovalLapsesAfterAChange(t *testing.T) {
 				if order == "after the answer" {
 					change(h, a, &g)
 				}
-				h.Settle(t.Context())
+				h.RunUntilIdle(t.Context())
 				op := kit.GetOperation(h, res.OperationID)
 				var got reeve.Approval
 				h.Want(http.StatusOK, &got, "GET", "/api/approvals/"+res.ApprovalID, nil)
-				if g.ran.Count() != 0 || op.State != reeve.DeniedOp || op.ResultID == "" || got.State != reeve.Lapsed {
+				if g.ran.Count() != 0 || op.State != reeve.DeniedOp || op.ResultID == "" || got.State != reeve.ApprovalLapsed {
 					t.Errorf("%d ran, %+v, %+v", g.ran.Count(), op, got)
 				}
 				if name == "gone" {
@@ -178,7 +178,7 @@ func TestG14_ApprovalsOfARemovedAgentLapse(t *testing.T) {
 			}
 			var got reeve.Approval
 			h.Want(http.StatusOK, &got, "GET", "/api/approvals/"+res.ApprovalID, nil)
-			if op := kit.GetOperation(h, res.OperationID); got.State != reeve.Lapsed || got.Comment != "the agent was "+
+			if op := kit.GetOperation(h, res.OperationID); got.State != reeve.ApprovalLapsed || got.Comment != "the agent was "+
 				name ||
 				op.State != reeve.DeniedOp || op.ResultID == "" {
 				t.Errorf("%+v, %+v", got, op)
@@ -186,7 +186,7 @@ func TestG14_ApprovalsOfARemovedAgentLapse(t *testing.T) {
 			h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision",
 				map[string]any{"decision": "approve"})
 			kit.Decide(h, stays.ApprovalID, "approve")
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 			if g.ran.Count() != 1 {
 				t.Errorf("%d ran", g.ran.Count())
 			}
@@ -217,7 +217,7 @@ func TestG14_ApprovalLapsesWithAnotherToolVersion(t *testing.T) {
 	for _, res := range []reeve.Result{sent, compiled} {
 		kit.Decide(h, res.ApprovalID, "approve")
 	}
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	for _, res := range []reeve.Result{sent, compiled} {
 		if op := kit.GetOperation(h, res.OperationID); op.State != reeve.DeniedOp || op.Code != reeve.Stale {
 			t.Errorf("%+v", op)
@@ -260,7 +260,7 @@ func TestG14_FirstDecisionWins(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		want, runs := reeve.DeniedOp, 0
 		if verdict.Load() == "approve" {
 			want, runs = reeve.Committed, 1
@@ -287,13 +287,13 @@ func TestG14_ApprovalExpiresAsDenied(t *testing.T) {
 	h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+late.ApprovalID+"/decision",
 		map[string]any{"decision": "approve"})
 	kit.Eventually(t, "the other, which nobody looks at, to expire", func() bool {
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		return kit.GetOperation(h, unseen.OperationID).State == reeve.DeniedOp
 	})
 	for _, res := range []reeve.Result{late, unseen} {
 		var got reeve.Approval
 		h.Want(http.StatusOK, &got, "GET", "/api/approvals/"+res.ApprovalID, nil)
-		if op := kit.GetOperation(h, res.OperationID); got.State != reeve.Expired || op.State != reeve.DeniedOp ||
+		if op := kit.GetOperation(h, res.OperationID); got.State != reeve.ApprovalExpired || op.State != reeve.DeniedOp ||
 			op.Code != reeve.Denied {
 			t.Errorf("%+v, %+v", got, op)
 		}
@@ -318,16 +318,16 @@ func TestG14_DecidingAClosedApprovalIsAConflict(t *testing.T) {
 		h.Call(a.ID, "guarded", map[string]any{"n": 2}), h.Call(a.ID, "guarded", map[string]any{"n": 3})
 	kit.Decide(h, denied.ApprovalID, "deny")
 	kit.Decide(h, used.ApprovalID, "approve")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	kit.Decide(h, lapsed.ApprovalID, "approve")
 	g.base.Store("v2")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	for _, c := range []struct {
 		id   string
 		want reeve.ApprovalState
 		says string
-	}{{denied.ApprovalID, reeve.Rejected, "decided already"}, {lapsed.ApprovalID, reeve.Lapsed, "has lapsed"},
-		{used.ApprovalID, reeve.Approved, "decided already"}} {
+	}{{denied.ApprovalID, reeve.ApprovalDenied, "decided already"}, {lapsed.ApprovalID, reeve.ApprovalLapsed, "has lapsed"},
+		{used.ApprovalID, reeve.ApprovalApproved, "decided already"}} {
 		for _, decision := range []string{"approve", "deny"} {
 			var p api.Problem
 			if h.Want(http.StatusConflict, &p, "POST", "/api/approvals/"+c.id+"/decision",
@@ -341,7 +341,7 @@ func TestG14_DecidingAClosedApprovalIsAConflict(t *testing.T) {
 			t.Errorf("%+v, want it %s", got, c.want)
 		}
 	}
-	if h.Settle(t.Context()); g.ran.Count() != 1 {
+	if h.RunUntilIdle(t.Context()); g.ran.Count() != 1 {
 		t.Errorf("%d ran", g.ran.Count())
 	}
 }
@@ -366,7 +366,7 @@ func TestG14_ModelLearnsThatACallWasDenied(t *testing.T) {
 	}
 	h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision",
 		map[string]any{"decision": "approve"})
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if g.ran.Count() != 0 {
 		t.Errorf("%d ran", g.ran.Count())
 	}
@@ -391,7 +391,7 @@ func TestG14_ExpiredApprovalIsSeenWithoutTheLoop(t *testing.T) {
 				kit.Eventually(t, "the approval's time to be over", func() bool {
 					var v reeve.Approval
 					h.Want(http.StatusOK, &v, "GET", "/api/approvals/"+res.ApprovalID, nil)
-					return v.State == reeve.Expired
+					return v.State == reeve.ApprovalExpired
 				})
 			}
 			keyed, inRun := kit.Call{"tool": "guarded", "idempotency_key": "k"}, kit.Call{"tool": "guarded", "run": "r"}
@@ -405,10 +405,10 @@ func TestG14_ExpiredApprovalIsSeenWithoutTheLoop(t *testing.T) {
 				t.Errorf("%+v is pending; %+v", list.Approvals, op)
 			}
 			if h.Want(http.StatusOK, &list, "GET", "/api/approvals?state=expired", nil); len(list.Approvals) != 1 ||
-				list.Approvals[0].State != reeve.Expired {
+				list.Approvals[0].State != reeve.ApprovalExpired {
 				t.Errorf("%+v has expired", list.Approvals)
 			}
-			if x := getExplanation(h, first.CallID); x.Approval.State != reeve.Expired ||
+			if x := getExplanation(h, first.CallID); x.Approval.State != reeve.ApprovalExpired ||
 				!strings.Contains(x.Outcome, "expired") {
 				t.Errorf("it is explained as %q, %+v", x.Outcome, x.Approval)
 			}

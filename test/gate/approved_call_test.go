@@ -40,7 +40,7 @@ func TestG15_ApprovedCallRunsOnceAfterARestart(t *testing.T) {
 	}
 	h.Stop()
 	h = reevetest.StartWith(t, cfg, g.tool())
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	again := h.Call(a.ID, "guarded", map[string]any{"n": 1}, "Idempotency-Key", "k")
 	if g.ran.Count() != 1 || !again.Replayed || again.Content != "ran" || again.State != reeve.Committed {
 		t.Errorf("%d ran, %+v", g.ran.Count(), again)
@@ -144,7 +144,7 @@ func TestG15_RunningServerExecutesApprovedCalls(t *testing.T) {
 		t.Error(err)
 	}
 	h = reevetest.StartWith(t, cfg, g.tool())
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if op := kit.GetOperation(h, res.OperationID); op.State != reeve.Committed || g.ran.Count() != 1 {
 		t.Errorf("%d ran, %+v", g.ran.Count(), op)
 	}

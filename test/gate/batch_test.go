@@ -136,7 +136,7 @@ func TestG22_HandlerHasNoEffectAfterItsTimeout(t *testing.T) {
 // callBatch makes calls as those of one model response.
 func callBatch(h *reevetest.Host, agent string, calls ...kit.Call) []reeve.Result {
 	h.T.Helper()
-	var out api.BatchAnswer
+	var out api.BatchResponse
 	h.Want(http.StatusOK, &out, "POST", "/api/agents/"+agent+"/calls/batch", map[string]any{"calls": calls})
 	return out.Results
 }
@@ -283,7 +283,7 @@ func TestG23_AsynchronousReadsOfABatch(t *testing.T) {
 			kit.Call{"tool": "look", "args": kit.Object{"i": 1}, "idempotency_key": "second"})
 	}
 	first := ask()
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	again := ask()
 	for i, res := range first {
 		if !res.Deferred || res.IsError || !again[i].Replayed || again[i].OperationID != res.OperationID {
@@ -292,7 +292,7 @@ func TestG23_AsynchronousReadsOfABatch(t *testing.T) {
 		h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/result",
 			kit.Object{"content": "it is there"})
 	}
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if begun.Count() != len(first) {
 		t.Errorf("begun %d times", begun.Count())
 	}

@@ -98,7 +98,7 @@ func TestG17_ReservationsSurviveACrash(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	// the read left nothing to finish: what it held is dropped
-	after.Settle(t.Context())
+	after.RunUntilIdle(t.Context())
 	// it does not say what it cost: what it declares
 	if b := kit.GetBudget(after, "workspace"); !b.Reserved.IsZero() || b.Used.Calls != 1 || b.Used.Micros != 7 {
 		t.Errorf("after the crash: %+v", b)

@@ -140,7 +140,7 @@ func TestG17_BudgetParksCallsIfConfigured(t *testing.T) {
 		t.Errorf("%d %+v", status, p)
 	}
 	kit.Decide(h, res.ApprovalID, "approve")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if op := kit.GetOperation(h, res.OperationID); op.State != reeve.Committed || ran.Count() != 2 {
 		t.Errorf("%+v", op)
 	}
@@ -169,7 +169,7 @@ func TestG17_ApprovalDoesNotExceedTheBudget(t *testing.T) {
 			res := h.Call(a.ID, "x", nil)
 			h.Call(a.ID, "free", nil) // takes what is left
 			kit.Decide(h, res.ApprovalID, "approve")
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 			op := kit.GetOperation(h, res.OperationID)
 			if ran.Count() != 1 {
 				t.Fatalf("it ran over budget: %+v", op)
@@ -185,7 +185,7 @@ func TestG17_ApprovalDoesNotExceedTheBudget(t *testing.T) {
 				t.Fatalf("%+v, inbox %+v", op, in)
 			}
 			kit.Decide(h, in.Approvals[0].ID, "approve")
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 			if op := kit.GetOperation(h, res.OperationID); op.State != reeve.Committed || ran.Count() != 2 {
 				t.Errorf("%+v", op)
 			}
@@ -254,13 +254,13 @@ func TestG17_RemovedAgentReleasesReservations(t *testing.T) {
 			})
 			send.Async, send.Cost = c.async, reeve.Amount{Micros: 5}
 			cfg := kit.FastConfig(t)
-			cfg.RetryTries, cfg.Model = 2,
+			cfg.RetryAttempts, cfg.Model = 2,
 				kit.ScriptedModel(t, "answers:\n- {when: begin, text: 'I have begun', fail: {hang: true, after: 1}}\n")
 			h = reevetest.Run(t, cfg, send)
 			h.Agent("bot")
 			h.Agent("sender", "send")
 			kit.SetBudget(h, "workspace", kit.Object{"limit": kit.Object{"micros": 100}})
-			talk := h.Talk("bot")
+			talk := h.StartConversation("bot")
 			turn := kit.StartTurn(h, talk.ID, "begin")
 			res, p, status := kit.TryCall(h, "sender", kit.Call{"tool": "send", "run": turn.ID})
 			if status != http.StatusAccepted {
@@ -422,7 +422,7 @@ func TestG17_ARunShowsWhatItsCallsCost(t *testing.T) {
 				func(t *testing.T, h *reevetest.Host, _ *kit.RecordingModel) {
 					finish = make(chan struct{})
 					sent.Store(0)
-					turn := kit.StartTurn(h, h.Talk("bot").ID, "begin")
+					turn := kit.StartTurn(h, h.StartConversation("bot").ID, "begin")
 					if strings.HasPrefix(way, "cancel") {
 						<-entered
 						h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)

@@ -83,7 +83,7 @@ func TestG01_RefusalNamesItsStep(t *testing.T) {
 				}
 			}
 			p := kit.PairCalls(h, kit.ListThread(h, c.agent.ID, "session="+c.call.Session))[res.CallID]
-			trail := kit.ActionInfo(t, p[0]).Trail
+			trail := kit.ActionInfo(t, p[0]).Trace
 			if len(trail) == 0 || trail[len(trail)-1].Name != c.step || trail[len(trail)-1].Verdict != reeve.Refused ||
 				trail[len(trail)-1].Why == "" {
 				t.Fatalf("the trail ends %+v", trail)
@@ -138,7 +138,7 @@ func TestG01_CallPassesEveryStepInOrder(t *testing.T) {
 	a := h.Agent("a", "watched")
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/a", map[string]any{"categories": []string{"work", "other"}})
 	res := h.Call(a.ID, "watched", map[string]any{"n": 1})
-	trail := kit.ActionInfo(t, kit.PairCalls(h, kit.ListThread(h, a.ID, ""))[res.CallID][0]).Trail
+	trail := kit.ActionInfo(t, kit.PairCalls(h, kit.ListThread(h, a.ID, ""))[res.CallID][0]).Trace
 	if len(trail) != len(gateSteps) {
 		t.Fatalf("the trail is %+v", trail)
 	}

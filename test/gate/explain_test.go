@@ -40,7 +40,7 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 		kit.SetBudget(h, "agent:"+a.ID, kit.Object{"limit": kit.Object{"calls": 1}, "on_exceed": "park"})
 		h.Call(a.ID, "keyed", nil)
 		first := kit.Decide(h, parked.ApprovalID, "approve")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		held := kit.GetInbox(h).Approvals
 		if len(held) != 1 || held[0].OperationID != parked.OperationID || !strings.Contains(held[0].Why, short) {
 			t.Fatalf("the inbox has %+v", held)
@@ -51,7 +51,7 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 			t.Errorf("while the budget holds it: %+v", x.Steps)
 		}
 		kit.Decide(h, held[0].ID, "approve")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		x = getExplanation(h, parked.CallID)
 		if why(x, "approval") != "passed: "+policy+"; approved by "+first.DecidedBy || why(x, "budget") != "passed: "+
 			held[0].Why+"; approved by "+first.DecidedBy || x.Outcome != "The call ran and succeeded." ||
@@ -199,8 +199,8 @@ func TestG26_APastCallIsExplained(t *testing.T) {
 	}
 	approved := h.Call(a.ID, "guarded", nil)
 	kit.Decide(h, approved.ApprovalID, "approve")
-	h.Settle(t.Context())
-	if x := getExplanation(h, approved.OperationID); x.Approval == nil || x.Approval.State != reeve.Approved ||
+	h.RunUntilIdle(t.Context())
+	if x := getExplanation(h, approved.OperationID); x.Approval == nil || x.Approval.State != reeve.ApprovalApproved ||
 		x.Outcome != "The call ran and succeeded." {
 		t.Errorf("%+v", x)
 	}

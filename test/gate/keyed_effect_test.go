@@ -25,7 +25,7 @@ func TestG09_KeyedIsSentAgainWithTheSameKey(t *testing.T) {
 	if p[1].Content != "done" || kit.ResultInfo(t, p[1]).Attempts != 2 {
 		t.Errorf("the result is %q, %s", p[1].Content, p[1].Metadata)
 	}
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if _, requests := w.Count(); requests != 2 {
 		t.Errorf("%d requests after it was settled", requests)
 	}

@@ -58,10 +58,10 @@ func TestG25_TheKillSwitchStopsOneOrAll(t *testing.T) {
 		}
 		// What was approved stays put, also over a restart and when it is approved only now, and runs after.
 		kit.Decide(h, parked.ApprovalID, "approve")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		h.Stop()
 		h = reevetest.StartWith(t, cfg, tools...)
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		for _, res := range []reeve.Result{approved, parked} {
 			if op := kit.GetOperation(h, res.OperationID); op.State != reeve.Prepared || g.ran.Count() != 0 {
 				t.Errorf("%+v after %d runs", op, g.ran.Count())
@@ -189,7 +189,7 @@ func TestG25_StopEndsRetriesOnBehalf(t *testing.T) {
 				})
 				act.Retry = reeve.Retry{Attempts: 3, DelayMS: 1}
 				h, _ := kit.RunBossAndHelper(t, engine, "allow", act)
-				kit.StartTurn(h, h.Talk("boss").ID, "go")
+				kit.StartTurn(h, h.StartConversation("boss").ID, "go")
 				end(h, <-first)
 				close(ended)
 				var op reeve.Operation

@@ -31,7 +31,7 @@ func TestG17_ReportedUsageDoesNotDisableABudget(t *testing.T) {
 			name := fmt.Sprint("bot", i)
 			a := h.Agent(name)
 			kit.SetBudget(h, "agent:"+name, map[string]any{"limit": map[string]any{"tokens": 12_000}})
-			c := h.Talk(name)
+			c := h.StartConversation(name)
 			done := 0
 			for range 6 {
 				d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "hello").ID)
@@ -67,7 +67,7 @@ func TestG17_PanicReleasesReservations(t *testing.T) {
 		h := reevetest.Run(t, cfg)
 		a := h.Agent("bot")
 		kit.SetBudget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 50_000}})
-		if d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "hello").ID); d.State != reeve.RunFailed ||
+		if d := kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "hello").ID); d.State != reeve.RunFailed ||
 			d.Code != reeve.Internal {
 			t.Errorf("%+v", d)
 		}
@@ -84,7 +84,7 @@ func TestG17_AnEmptyAnswerIsCharged(t *testing.T) {
 		kit.WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":""},"finish_reason":"stop"}],"usage":{"prompt_tokens":6000,"completion_tokens":4000}}`)
 	})
 	kit.SetBudget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 100_000}})
-	d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "hello").ID)
+	d := kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "hello").ID)
 	if b := kit.GetBudget(h, "agent:"+d.AgentID); d.Code != reeve.ModelFailed ||
 		!strings.Contains(d.Message, "empty") ||
 		b.Used.Tokens != 10_000 || !b.Reserved.IsZero() {
@@ -115,12 +115,12 @@ func TestG17_CancelledAnswerIsCharged(t *testing.T) {
 	h := kit.RunScripted(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/workspace",
 		kit.Object{"on_exceed": "end", "limit": kit.Object{"tokens": 1_000_000}})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
-	s.Say("slow")
-	token := s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+	s.SendMessage("slow")
+	token := s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 	h.Want(http.StatusOK, nil, "POST", "/api/turns/"+token.TurnID+"/cancel", nil)
-	s.Done(1)
+	s.ReadTurns(1)
 	h.Stop() // which waits for what is under way
 	h = kit.RunScriptedIn(t, h.Config.Dir, "- {text: x}\n")
 	var list struct {
@@ -139,12 +139,12 @@ func TestG17_CancelledAnswerIsCharged(t *testing.T) {
 func TestG17_NewBudgetAppliesFromTheNextTurn(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {text: x}\n")
-	s := h.Connect(h.Talk("bot").ID, -1)
-	s.Say("one")
-	s.Done(1)
+	s := h.Connect(h.StartConversation("bot").ID, -1)
+	s.SendMessage("one")
+	s.ReadTurns(1)
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:bot",
 		kit.Object{"on_exceed": "end", "limit": kit.Object{"tokens": 1}})
-	s.Say("two")
+	s.SendMessage("two")
 	kit.Eventually(t, "its end", func() bool { return len(kit.ListRuns(h, "state=failed")) == 1 })
 	if failed := kit.ListRuns(h, "state=failed")[0]; failed.Code != reeve.BudgetExceeded || failed.Input != "two" {
 		t.Errorf("%+v", failed)

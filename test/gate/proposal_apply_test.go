@@ -77,7 +77,7 @@ func TestL27_AcceptedProposalIsDecidedAgain(t *testing.T) {
 				if order == "after the answer" {
 					c.change(h, a, &g)
 				}
-				h.Settle(t.Context())
+				h.RunUntilIdle(t.Context())
 				ran := 0
 				if c.want == reeve.ProposalApplied {
 					ran = 1
@@ -141,7 +141,7 @@ func TestL27_StaleProposalIsNotApplied(t *testing.T) {
 		if _, p, status := kit.DecideProposal(h, first.ID, "accept", ""); status != 200 {
 			t.Fatalf("%d %+v", status, p)
 		}
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		if got := kit.GetProposal(h, first.ID); got.State != reeve.ProposalStale ||
 			!strings.Contains(got.Message, "out of date") || title() != "Box squats" {
 			t.Errorf("%s: %+v", title(), got)
@@ -157,7 +157,7 @@ func TestL27_StaleProposalIsNotApplied(t *testing.T) {
 			t.Errorf("%d %+v", status, p)
 		}
 		kit.DecideProposal(h, third.ID, "accept", "")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		if got := kit.GetProposal(h, third.ID); got.State != reeve.ProposalApplied || title() != "Deep squats" {
 			t.Errorf("%s: %+v", title(), got)
 		}
@@ -177,7 +177,7 @@ func TestL27_AnotherToolVersionIsStale(t *testing.T) {
 	other.Description = "Now does something else."
 	h = reevetest.StartWith(t, cfg, other)
 	kit.DecideProposal(h, res.ProposalID, "accept", "")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if got := kit.GetProposal(h, res.ProposalID); got.State != reeve.ProposalStale || g.ran.Count() != 0 {
 		t.Errorf("%d ran, %+v", g.ran.Count(), got)
 	}
@@ -193,15 +193,15 @@ func TestL27_AcceptedProposalSurvivesAStopAndACrash(t *testing.T) {
 	id := h.Call(a.ID, "send", kit.Object{}).ProposalID
 	h.Want(204, nil, "POST", "/api/stop", kit.Object{"reason": "lunch"})
 	kit.DecideProposal(h, id, "accept", "")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if effects, requests := w.Count(); effects+requests != 0 || kit.GetProposal(h, id).State != reeve.ProposalAccepted {
 		t.Fatalf("%d effects while stopped, %+v", effects, kit.GetProposal(h, id))
 	}
 	h = kit.RestartAfterCrash(h)
 	h.Want(204, nil, "POST", "/api/resume", kit.Object{})
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	kit.DecideProposal(h, id, "accept", "")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if effects, requests := w.Count(); effects != 1 || requests != 1 || kit.GetProposal(h, id).
 		State != reeve.ProposalApplied {
 		t.Errorf("%d effects by %d requests, %+v", effects, requests, kit.GetProposal(h, id))
@@ -229,13 +229,13 @@ func TestL27_ProposalsCountAsCalls(t *testing.T) {
 		t.Errorf("%+v", res)
 	}
 	kit.DecideProposal(h, first.ProposalID, "accept", "")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if p := kit.GetProposal(h, first.ProposalID); p.State != reeve.ProposalAccepted || ran.Count() != 0 ||
 		len(kit.GetInbox(h).Approvals) != 1 {
 		t.Fatalf("%d ran, %+v", ran.Count(), p)
 	}
 	kit.Decide(h, kit.GetInbox(h).Approvals[0].ID, "approve") // of the budget
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if p := kit.GetProposal(h, first.ProposalID); p.State != reeve.ProposalApplied || ran.Count() != 1 {
 		t.Errorf("%d ran, %+v", ran.Count(), p)
 	}

@@ -43,7 +43,7 @@ func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
 			t.Errorf("hers, after it was rejected: %d %+v", status, p)
 		}
 		kit.DecideProposal(h, his.ProposalID, "accept", "")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		h.Want(http.StatusOK, nil, "GET", "/api/journal/ratings/task/"+task, nil, bob...)
 		h.Want(http.StatusNotFound, nil, "GET", "/api/journal/ratings/task/"+task, nil, ann...)
 		if next := h.Call(a.ID, "create_or_update_rating", rate, bob...); kit.GetProposal(h, next.ProposalID).
@@ -90,7 +90,7 @@ func TestL27_RejectedUndoCanBeProposedAgain(t *testing.T) {
 		}
 		rejected("while the next undo waits")
 		kit.DecideProposal(h, second.ProposalID, "accept", "")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		if p := kit.GetProposal(h, second.ProposalID); p.State != reeve.ProposalApplied {
 			t.Errorf("accepted: %+v", p)
 		}
@@ -159,7 +159,7 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 				p.State != reeve.ProposalRejected || p.Comment != "bad back" {
 				t.Fatalf("%d %+v %+v", status, p, problem)
 			}
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 		}
 		if got := tasks(); !std.Equal(got, []string{"Squats"}) {
 			t.Errorf("tasks: %v", got)
@@ -298,7 +298,7 @@ func TestL27_EqualProposalsAreOneItem(t *testing.T) {
 			!strings.Contains(same.Content, "being applied") {
 			t.Errorf("while it is applied: %+v", same)
 		}
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		if ran.Count() != 1 || kit.GetProposal(h, first.ProposalID).State != reeve.ProposalApplied {
 			t.Errorf("%d ran, %+v", ran.Count(), kit.GetProposal(h, first.ProposalID))
 		}
@@ -366,8 +366,8 @@ func TestL27_TwoServersApplyOnce(t *testing.T) {
 				t.Errorf("%d %+v", status, p)
 			}
 		})
-		servers[0].Settle(t.Context())
-		servers[1].Settle(t.Context())
+		servers[0].RunUntilIdle(t.Context())
+		servers[1].RunUntilIdle(t.Context())
 		if (yes.Load() > 0) == (no.Load() > 0) || ran.Count() != map[bool]int{true: 1}[yes.Load() > 0] {
 			t.Errorf("%d accepted, %d rejected, %d ran", yes.Load(), no.Load(), ran.Count())
 		}
@@ -435,7 +435,7 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 		if got := decide("accept", kit.Object{}); len(got.Items) != 0 {
 			t.Errorf("%+v", got)
 		}
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		s := getChangeSet(h, kit.GetProposal(h, ids[0]).SetID)
 		if s.Counts[reeve.ProposalApplied] != 5 || s.Counts[reeve.ProposalRejected] != 2 || len(s.Counts) != 2 ||
 			ran.Count() != 5 {
@@ -495,7 +495,7 @@ func TestL27_EachRunHasItsChangeSet(t *testing.T) {
 		}
 		kit.DecideProposal(h, p.ID, "accept", "")
 	}
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if n := len(kit.PairCalls(h, kit.ListThread(h, a.ID, "session=chat"))); len(ids) != 3 || ran.Count() != 3 ||
 		n != 6 ||
 		len(kit.ListProposals(h, "state=applied")) != 3 {
@@ -526,7 +526,7 @@ func TestL27_ProposalsOfARemovedAgentEnd(t *testing.T) {
 			problem.Code != reeve.Stale {
 			t.Errorf("%d %+v", status, problem)
 		}
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		if ran.Count() != 0 {
 			t.Errorf("%d ran", ran.Count())
 		}

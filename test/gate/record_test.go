@@ -111,7 +111,7 @@ func TestG02_EveryCallLeavesOneActionAndOneResult(t *testing.T) {
 	}
 	kit.Decide(h, ask(kit.Call{"tool": "privileged"}).ApprovalID, "approve")
 	kit.Decide(h, ask(kit.Call{"tool": "privileged"}).ApprovalID, "deny")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	got := kit.PairCalls(h, kit.ListThread(h, a.ID, ""))
 	if len(got) != made {
 		t.Errorf("%d calls left %d actions", made, len(got))

@@ -106,7 +106,7 @@ func TestG21_HTTPAnswerIsNotCutInsideASecret(t *testing.T) {
 func TestG21_PythonOutputIsNotCutInsideASecret(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20,
-		Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 1, Cache: kit.PythonCache}})
+		Python: host.PythonConfig{Timeout: host.Duration(20 * time.Second), OutputKB: 1, Cache: kit.PythonCache}})
 	h.Agent("calc", "execute_python")
 	for i, c := range cutCases {
 		if i < 2 {

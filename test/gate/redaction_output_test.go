@@ -63,7 +63,7 @@ func TestG21_StoredBytesAreReadOnlyForTheirPurpose(t *testing.T) {
 		t.Fatalf("the ledger does not name what is kept: %+v", removed)
 	}
 	h.Call("clerk", "file_delete", kit.Object{"path": "/shared/both.txt"})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "send it").ID)
 	var turn reeve.Turn
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",

@@ -148,7 +148,7 @@ func (u *undoAgent) undo(operation string) (res reeve.Result) {
 func (u *undoAgent) decide(proposal, word string) (p reeve.Proposal) {
 	u.T.Helper()
 	u.Want(http.StatusOK, nil, "POST", "/api/proposals/"+proposal+"/"+word, kit.Object{})
-	u.Settle(u.T.Context())
+	u.RunUntilIdle(u.T.Context())
 	u.Want(http.StatusOK, &p, "GET", "/api/proposals/"+proposal, nil)
 	return p
 }
@@ -421,7 +421,7 @@ func TestO03_ExpiredUndoCanBeRequestedAgain(t *testing.T) {
 	kit.Eventually(t, "the approval's time to be over", func() bool {
 		var v reeve.Approval
 		u.Want(http.StatusOK, &v, "GET", "/api/approvals/"+first.ApprovalID, nil)
-		return v.State == reeve.Expired
+		return v.State == reeve.ApprovalExpired
 	})
 	if v := undo(http.StatusOK); v.OperationID != first.OperationID || v.State != reeve.DeniedOp ||
 		v.Code != reeve.Denied || !strings.Contains(v.Message, "expired") {
@@ -466,13 +466,13 @@ func TestL17_UndosOfTwoPeopleAreTwo(t *testing.T) {
 				t.Fatalf("one item for two undos: %+v", second)
 			}
 			kit.DecideProposal(h, first.ProposalID, word, "")
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 			if again := undo(his, bob); pinned(day, ann) != left || pinned(day, bob) != 1 ||
 				again.ProposalID != second.ProposalID || strings.Contains(again.Content, "Since then") {
 				t.Errorf("%s hers: %d and %d pins, and he is told %+v", word, pinned(day, ann), pinned(day, bob), again)
 			}
 			kit.DecideProposal(h, second.ProposalID, "accept", "")
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 			if pinned(day, bob) != 0 || pinned(day, ann) != left {
 				t.Errorf("his was accepted: %d and %d pins", pinned(day, ann), pinned(day, bob))
 			}

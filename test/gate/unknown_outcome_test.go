@@ -225,7 +225,7 @@ func TestG12_OutcomeIsRecordedWhenTheDatabaseIsBack(t *testing.T) {
 	if _, err := lock.ExecContext(t.Context(), "ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	var op reeve.Operation
 	h.Want(200, &op, "GET", "/api/operations/"+res.OperationID, nil)
 	if op.State != reeve.Committed || op.ResultID == "" {
@@ -269,7 +269,7 @@ func TestG12_SentRequestIsNeverFailed(t *testing.T) {
 	effects := map[reeve.Effect]map[string]any{reeve.Keyed: nil, reeve.Unsafe: nil,
 		reeve.Verifiable: kit.VerifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}})}
 	cfg := kit.FastConfig(t)
-	cfg.RetryTries = 2
+	cfg.RetryAttempts = 2
 	goTools := []reeve.Tool{}
 	for _, e := range []reeve.Effect{reeve.Keyed, reeve.Unsafe} {
 		goTools = append(goTools, newSender("go_"+string(e), e, w, &http.Client{}))
@@ -372,7 +372,7 @@ func TestG12_ARefusedRetryDoesNotProveTheFirstFailed(t *testing.T) {
 		return n > 1
 	}
 	cfg := kit.FastConfig(t)
-	cfg.RetryTries = 2
+	cfg.RetryAttempts = 2
 	h := reevetest.StartWith(t, cfg)
 	kit.DefineHTTPTool(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL},
 		map[string]any{"retry": map[string]any{"attempts": 3, "delay_ms": 1, "max_ms": 2}})

@@ -38,8 +38,8 @@ func TestG11_RepeatIsRefusedByThePolicy(t *testing.T) {
 			got.Message == "" ||
 			sent.N.Load() != before {
 			t.Errorf("%s: sent %d times more, %+v", name, sent.N.Load()-before, got)
-		} else if got.Tries != op.Tries {
-			t.Errorf("%s: %d tries, and there were %d", name, got.Tries, op.Tries)
+		} else if got.Attempts != op.Attempts {
+			t.Errorf("%s: %d tries, and there were %d", name, got.Attempts, op.Attempts)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func TestG11_ResolutionAppliesToTheSeenAttempt(t *testing.T) {
 	for name, tries := range map[string]int{"unsafe": 1, "keyed": 5} {
 		op := finishOperation(h, h.Call(h.Agent("a-"+name, name).ID, name, nil).OperationID)
 		path, before := "/api/operations/"+op.ID+"/resolve", sent.N.Load()
-		if op.State != reeve.Unknown || op.Tries != tries {
+		if op.State != reeve.Unknown || op.Attempts != tries {
 			t.Fatalf("%s: %+v", name, op)
 		}
 		var said, all sync.WaitGroup
@@ -77,7 +77,7 @@ func TestG11_ResolutionAppliesToTheSeenAttempt(t *testing.T) {
 			}
 		}
 		got := finishOperation(h, op.ID)
-		if got.State != reeve.Unknown || got.Tries != 2*tries || taken != 1 || sent.N.Load()-before != int64(tries) {
+		if got.State != reeve.Unknown || got.Attempts != 2*tries || taken != 1 || sent.N.Load()-before != int64(tries) {
 			t.Errorf("%s: %d answers were taken, it was sent %d times more: %+v", name, taken, sent.N.Load()-before,
 				got)
 		}
@@ -104,18 +104,18 @@ func TestG11_AttemptsCountAcrossAnApproval(t *testing.T) {
 			kit.SetBudget(h, "agent:"+a.ID, kit.Object{"limit": kit.Object{"calls": 1}, "on_exceed": "park"})
 			first := finishOperation(h, h.Call(a.ID, name, nil).OperationID)
 			path := "/api/operations/" + first.ID + "/resolve"
-			h.Want(http.StatusOK, nil, "POST", path, kit.Object{"resolution": "retry", "tries": first.Tries})
-			if parked := finishOperation(h, first.ID); parked.State != reeve.Parked || parked.Tries != first.Tries {
+			h.Want(http.StatusOK, nil, "POST", path, kit.Object{"resolution": "retry", "tries": first.Attempts})
+			if parked := finishOperation(h, first.ID); parked.State != reeve.Parked || parked.Attempts != first.Attempts {
 				t.Fatalf("%+v", parked)
 			}
 			h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+kit.GetInbox(h).Approvals[0].ID+"/decision",
 				kit.Object{"decision": "approve"})
 			second := finishOperation(h, first.ID)
-			if second.State != reeve.Unknown || second.Tries != 2*first.Tries {
-				t.Fatalf("%+v, after %d tries", second, first.Tries)
+			if second.State != reeve.Unknown || second.Attempts != 2*first.Attempts {
+				t.Fatalf("%+v, after %d tries", second, first.Attempts)
 			}
-			h.Want(http.StatusConflict, nil, "POST", path, kit.Object{"resolution": "skip", "tries": first.Tries})
-			h.Want(http.StatusOK, nil, "POST", path, kit.Object{"resolution": "skip", "tries": second.Tries})
+			h.Want(http.StatusConflict, nil, "POST", path, kit.Object{"resolution": "skip", "tries": first.Attempts})
+			h.Want(http.StatusOK, nil, "POST", path, kit.Object{"resolution": "skip", "tries": second.Attempts})
 		})
 	}
 }
@@ -208,7 +208,7 @@ func TestG11_UnsafeBecomesUnknownAndAPersonResolves(t *testing.T) {
 			var resolved reeve.Operation
 			h.Want(http.StatusOK, &resolved, "POST", "/api/operations/"+op.ID+"/resolve",
 				map[string]any{"resolution": choice})
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 			final := kit.GetOperation(h, op.ID)
 			effects, _ := w.Count()
 			want := map[string]reeve.State{"happened": reeve.Committed, "retry": reeve.Committed,
@@ -275,7 +275,7 @@ func TestG11_ChangedToolIsNotRunAgain(t *testing.T) {
 				}
 				h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/resolve",
 					map[string]any{"resolution": "retry"})
-				h.Settle(t.Context())
+				h.RunUntilIdle(t.Context())
 				got := kit.GetOperation(h, op.ID)
 				if _, requests := w.Count(); requests != 1 || got.State != reeve.DeniedOp || got.Code != reeve.Stale ||
 					!strings.Contains(got.Message, "has changed") ||

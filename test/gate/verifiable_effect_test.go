@@ -52,7 +52,7 @@ func TestG10_LookupDecides(t *testing.T) {
 			}
 			tries += n
 			got := kit.GetOperation(h, op.ID)
-			if got.State == reeve.Dispatched && n > 0 && (got.Tries != tries || got.NextAttemptAt == nil) {
+			if got.State == reeve.Dispatched && n > 0 && (got.Attempts != tries || got.NextAttemptAt == nil) {
 				t.Errorf("after %d look-ups: %+v", tries, got)
 			}
 			return got.State == reeve.Unknown
@@ -91,7 +91,7 @@ func TestG10_AttemptsAreCounted(t *testing.T) {
 		{"unsafe", &unsafe, 1, reeve.Unknown, 1}, {"good", &good, 1, reeve.Committed, 1},
 		{"local", &local, 1, reeve.Committed, 1}} {
 		got := finishOperation(h, h.Call(h.Agent("a-"+c.tool, c.tool).ID, c.tool, nil).OperationID)
-		if got.State != c.state || got.Tries != c.tries || c.sent.N.Load() != c.sends {
+		if got.State != c.state || got.Attempts != c.tries || c.sent.N.Load() != c.sends {
 			t.Errorf("%s: sent %d times, %+v", c.tool, c.sent.N.Load(), got)
 		}
 	}
@@ -114,7 +114,7 @@ func TestG10_LookupsBackOff(t *testing.T) {
 	a := h.Agent("a", "cannot")
 	res := h.Call(a.ID, "cannot", nil)
 	op := kit.GetOperation(h, res.OperationID)
-	if res.State != reeve.Dispatched || res.Code != reeve.InProgress || op.NextAttemptAt == nil || op.Tries != 1 {
+	if res.State != reeve.Dispatched || res.Code != reeve.InProgress || op.NextAttemptAt == nil || op.Attempts != 1 {
 		t.Fatalf("%+v, %+v", res, op)
 	}
 	if d := op.NextAttemptAt.Sub(op.UpdatedAt).Seconds(); d < 9 || d > 11 {

@@ -15,11 +15,11 @@ import (
 // WaitForAutomationRun waits until the last run of an automation has ended, and returns it.
 func WaitForAutomationRun(h *reevetest.Host, name string) (last reeve.AutomationRun) {
 	h.T.Helper()
-	for deadline := time.Now().Add(reevetest.Wait); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(reevetest.Timeout); ; time.Sleep(10 * time.Millisecond) {
 		var list api.AutomationRunList
 		h.Want(http.StatusOK, &list, "GET", "/api/automations/"+name+"/runs?limit=1", nil)
 		if len(list.Runs) == 1 {
-			if last = list.Runs[0]; last.Run.ID != "" && last.Run.State.Final() {
+			if last = list.Runs[0]; last.Run.ID != "" && last.Run.State.IsFinal() {
 				return last
 			}
 		}
@@ -198,12 +198,12 @@ func (a *Automation) ListRetries(state reeve.WakeState) (out []reeve.Wake) {
 func (a *Automation) TalkToPlanner() func(said string) string {
 	a.T.Helper()
 	a.Plan("hello")
-	c := a.Talk("planner")
+	c := a.StartConversation("planner")
 	return func(said string) string {
 		a.T.Helper()
 		var turn reeve.Turn
 		a.Want(201, &turn, "POST", "/api/conversations/"+c.ID+"/turns", Call{"content": said})
-		a.Settle(a.T.Context())
+		a.RunUntilIdle(a.T.Context())
 		a.Want(200, &turn, "GET", "/api/turns/"+turn.ID, nil)
 		return turn.Output
 	}
@@ -242,7 +242,7 @@ func (a *Automation) Plan(request string) reeve.ScriptJob {
 	a.T.Helper()
 	var k reeve.ScriptJob
 	a.Want(201, &k, "POST", a.Path("/plan"), Call{"request": request})
-	a.Settle(a.T.Context())
+	a.RunUntilIdle(a.T.Context())
 	a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
 	return k
 }

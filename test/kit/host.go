@@ -55,7 +55,7 @@ func GetHealth(h *reevetest.Host, name string) reeve.PartHealth {
 // FastConfig returns a config with a temporary directory and short retry delays.
 func FastConfig(t testing.TB) host.Config {
 	return host.Config{Dir: t.TempDir(), RetryFirst: host.Duration(time.Millisecond),
-		RetryMax: host.Duration(2 * time.Millisecond), RetryTries: 5,
+		RetryMax: host.Duration(2 * time.Millisecond), RetryAttempts: 5,
 		HTTPAllow: []string{"127.0.0.1"}}
 }
 

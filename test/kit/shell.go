@@ -40,7 +40,7 @@ func (w ShellAgent) Configure(settings map[string]any) {
 }
 
 // StartConversation begins a conversation with the agent and returns its id.
-func (w ShellAgent) StartConversation() string { return w.Host.Talk("dev").ID }
+func (w ShellAgent) StartConversation() string { return w.Host.StartConversation("dev").ID }
 
 // Run runs a command in a conversation and fails the test if it is refused. more has further arguments in pairs.
 func (w ShellAgent) Run(conversation, command string, more ...any) (out CommandResult) {

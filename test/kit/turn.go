@@ -68,7 +68,7 @@ func StartTurn(h *reevetest.Host, conversation, text string) (turn reeve.Turn) {
 // WaitForTurn waits until a turn has ended, and returns it.
 func WaitForTurn(h *reevetest.Host, turn string) api.TurnDetail {
 	h.T.Helper()
-	return WaitForTurnWhere(h, turn, func(d api.TurnDetail) bool { return d.State.Final() })
+	return WaitForTurnWhere(h, turn, func(d api.TurnDetail) bool { return d.State.IsFinal() })
 }
 
 // WaitForTurnWhere waits until a condition holds for a turn, and returns it.
@@ -90,7 +90,7 @@ func WaitForTurnWhere(h *reevetest.Host, turn string, is func(api.TurnDetail) bo
 // it, messages and frames are in order, and it began and ended once.
 func CheckTurn(t *testing.T, h *reevetest.Host, d api.TurnDetail) {
 	t.Helper()
-	if !d.State.Final() || d.FinishedAt == nil {
+	if !d.State.IsFinal() || d.FinishedAt == nil {
 		t.Errorf("turn %s is %s", d.ID, d.State)
 	}
 	results := map[string]int{}

@@ -29,7 +29,7 @@ const StopTimeout = 5 * time.Second
 func WaitUntilIdle(h *reevetest.Host) {
 	h.T.Helper()
 	Eventually(h.T, "everything to come to an end", func() bool {
-		h.Settle(h.T.Context())
+		h.RunUntilIdle(h.T.Context())
 		for _, r := range ListRuns(h, "state=running") {
 			_ = r
 			return false

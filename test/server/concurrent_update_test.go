@@ -102,7 +102,7 @@ func TestW01_ConcurrentTitleAndState(t *testing.T) {
 	servers := kit.StartTwoServers(t)
 	servers[0].Agent("a")
 	for i := range rounds {
-		c := servers[0].Talk("a")
+		c := servers[0].StartConversation("a")
 		at := "/api/conversations/" + c.ID
 		got := requestTogether(servers, newRequest("PATCH", at, kit.Object{"title": "Tuesday"}),
 			newRequest("PATCH", at, kit.Object{"state": reeve.ConversationCompleted}))

@@ -224,23 +224,23 @@ func TestLoadConfig_AcceptsValidSettings(t *testing.T) {
 	} {
 		file := writeConfig(t, text)
 		c, err := host.LoadConfig(file)
-		if got := fmt.Sprint(c.Runs, " ", c.Rate, " ", time.Duration(c.ApprovalTTL), " ", c.Hosts, " ",
+		if got := fmt.Sprint(c.MaxRuns, " ", c.Rate, " ", time.Duration(c.ApprovalTTL), " ", c.Hosts, " ",
 			c.Python.MemoryMB); err != nil || got != want {
 			t.Errorf("%q: %s, %v; want %s", text, got, err, want)
 		}
 	}
 	reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 0})
-	cfg := host.Config{Rate: 5, Runs: 5, ApprovalTTL: host.Duration(time.Hour),
+	cfg := host.Config{Rate: 5, MaxRuns: 5, ApprovalTTL: host.Duration(time.Hour),
 		Python: host.PythonConfig{Disabled: true}}
 	err := cfg.FromEnv(func(name string) (string, bool) {
 		return "", strings.HasPrefix(name, "REEVE_")
 	})
-	if err != nil || cfg.Rate != 0 || cfg.Runs != 0 || cfg.ApprovalTTL != 0 || cfg.Python.Disabled {
+	if err != nil || cfg.Rate != 0 || cfg.MaxRuns != 0 || cfg.ApprovalTTL != 0 || cfg.Python.Disabled {
 		t.Errorf("empty variables: %+v, %v", cfg, err)
 	}
 	// also what comes from elsewhere
-	for _, cfg := range []host.Config{{HTTPAllow: []string{"x y"}}, {Rate: -1}, {Runs: 257},
-		{Python: host.PythonConfig{Runs: 65}}} {
+	for _, cfg := range []host.Config{{HTTPAllow: []string{"x y"}}, {Rate: -1}, {MaxRuns: 257},
+		{Python: host.PythonConfig{MaxRuns: 65}}} {
 		cfg.Dir = t.TempDir()
 		if _, err := host.New(t.Context(), cfg); reeve.CodeOf(err) != reeve.Validation ||
 			!strings.Contains(err.Error(), "setting ") {
@@ -272,7 +272,7 @@ model:
     ${REEVE_TEST_HOST}/${REEVE_TEST_NUM}
 `)
 	c, err := host.LoadConfig(file)
-	got := fmt.Sprintf("%s|%d|%d|%v|%s|%v|%v|%s|%s|%s|%s", c.Webhook, c.Runs, c.Burst, c.Rate,
+	got := fmt.Sprintf("%s|%d|%d|%v|%s|%v|%v|%s|%s|%s|%s", c.Webhook, c.MaxRuns, c.Burst, c.Rate,
 		time.Duration(c.ApprovalTTL), c.Hosts, c.Python.Disabled, c.Python.Cache, c.Models.OpenAI.Key,
 		c.Models.Gemini.Key, c.Models.Default)
 	if want := `https://a.example/x #y|16|16|0|5m0s|[a.example b.a.example]|true|/a"b'c\\d|*x: @y|0070|a.example/16`; err != nil || got != want {

@@ -18,7 +18,7 @@ func TestI19_UnknownModelsShareOneSeries(t *testing.T) {
 	h := kit.RunScripted(t, "- {when: begin, text: done}\n")
 	for _, model := range []string{"rehearsal/made-up", "made-up"} {
 		var turn reeve.Turn
-		h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+h.Talk("bot").
+		h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+h.StartConversation("bot").
 			ID+"/turns", kit.Object{"content": "begin", "model": model})
 		kit.WaitForTurn(h, turn.ID)
 	}

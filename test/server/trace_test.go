@@ -110,7 +110,7 @@ func TestI19_EveryModelCallAndToolCallIsASpan(t *testing.T) {
 		return "what was seen", nil
 	}))
 	h.Agent("bot", "look")
-	d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "begin").ID)
+	d := kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "begin").ID)
 	if d.State != reeve.RunCompleted || asked != 2 {
 		t.Fatalf("%d questions, %+v", asked, d.Turn)
 	}
@@ -164,7 +164,7 @@ func TestI19_EveryModelCallAndToolCallIsASpan(t *testing.T) {
 func TestI19_FeedbackAttachesToATurn(t *testing.T) {
 	t.Parallel()
 	h := kit.RunScripted(t, "- {when: begin, text: done}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	rated, other := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "begin").ID),
 		kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "begin").ID)
 	h.Want(http.StatusCreated, nil, "POST", "/api/turns/"+rated.ID+"/feedback",
@@ -201,8 +201,8 @@ func TestI19_SpansFollowTheGenAIConventions(t *testing.T) {
 	bot := h.Agent("bot", "strict").ID
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 		kit.Object{"name": "worse", "config": kit.Object{"model": "gemini/gemini-broken"}})
-	kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "hi").ID)
-	kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("worse").ID, "hi").ID)
+	kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "hi").ID)
+	kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("worse").ID, "hi").ID)
 	h.Call(bot, "strict", kit.Object{"a": 1})
 	h.Do("POST", "/api/agents/"+bot+"/calls", kit.Object{"tool": "strict", "args": kit.Object{"b": 2}})
 	h.Do("POST", "/api/agents/"+bot+"/calls", kit.Object{"tool": "nosuch", "args": kit.Object{}})

@@ -14,7 +14,7 @@ import (
 func TestSendMedia_SentMediaReachesTheConversationThatAsked(t *testing.T) {
 	t.Parallel()
 	h := kit.RunMediaAgent(t)
-	c, other := h.Talk("bot"), h.Talk("bot")
+	c, other := h.StartConversation("bot"), h.StartConversation("bot")
 	if d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "the picture please").ID); d.State != reeve.RunCompleted ||
 		d.Issues.ToolFailures > 0 {
 		t.Fatalf("%+v", d)
@@ -49,7 +49,7 @@ func TestSendMedia_SentMediaReachesTheConversationThatAsked(t *testing.T) {
 func TestSendMedia_WhatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	h := kit.RunMediaAgent(t)
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	for _, text := range []string{"the secret please", "the absent one please"} {
 		d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, text).ID)
 		if d.State != reeve.RunCompleted || d.Issues.ToolFailures != 1 {
@@ -74,7 +74,7 @@ func TestSendMedia_AScheduleSendsToTheConversationItWasMadeIn(t *testing.T) {
 	h := kit.RunMediaAgent(t, "- {when: {tool: schedule_create}, text: Planned.}\n",
 		"- {when: {said: later}, calls: [{name: schedule_create, args: {goal: send the picture, cadence_type: once, "+
 			"cadence_value: '"+soon+"'}}]}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	if d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "later please").ID); d.Issues.ToolFailures > 0 {
 		t.Fatalf("%+v", d)
 	}

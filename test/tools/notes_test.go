@@ -30,7 +30,7 @@ func TestW02_NotesAreTakenAndRecalled(t *testing.T) {
 			kit.Object{"name": "bot", "config": kit.Object{"instructions": "I am bot.", "notes": true}})
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 			kit.Object{"name": "other", "config": kit.Object{"instructions": "I am other.", "notes": true}})
-		d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "I drink tea, in Riga").ID)
+		d := kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "I drink tea, in Riga").ID)
 		if d.Issues.ExtractionFailed || d.Spent.Tokens == 0 {
 			t.Errorf("%+v", d.Turn)
 		}
@@ -39,7 +39,7 @@ func TestW02_NotesAreTakenAndRecalled(t *testing.T) {
 			t.Errorf("the notes are %s", got)
 		}
 		// in another conversation; the same again is not taken
-		kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "what do I drink? tea?").ID)
+		kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "what do I drink? tea?").ID)
 		if got := heard.LastPrompt("I am bot"); got != "user: [Your earlier notes, which may be relevant]\n- Ann "+
 			"drinks tea.\n- Ann works in Riga. | user: what do I drink? tea?" {
 			t.Errorf("the model was told %s", got)
@@ -47,7 +47,7 @@ func TestW02_NotesAreTakenAndRecalled(t *testing.T) {
 		if got := len(kit.ListNotes(h, "")); got != 2 {
 			t.Errorf("there are %d notes", got)
 		}
-		kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("other").ID, "hello").ID)
+		kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("other").ID, "hello").ID)
 		if got := heard.LastPrompt("I am other"); got != "user: hello" {
 			t.Errorf("another agent was told %s", got)
 		}
@@ -132,7 +132,7 @@ func TestW09_NotesThatCannotBeTaken(t *testing.T) {
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard})
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 		kit.Object{"name": "bot", "config": kit.Object{"instructions": "I am bot.", "notes": true}})
-	d := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("bot").ID, "hello").ID)
+	d := kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "hello").ID)
 	if d.State != reeve.RunCompleted || !d.Issues.ExtractionFailed || d.Output != "fine" ||
 		len(kit.ListNotes(h, "")) != 0 {
 		t.Errorf("%+v", d.Turn)
@@ -149,7 +149,7 @@ func TestW22_NotesAreTakenAfterAStop(t *testing.T) {
 	h := reevetest.Run(t, cfg)
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 		kit.Object{"name": "bot", "config": kit.Object{"instructions": "I am bot.", "notes": true}})
-	turn := kit.StartTurn(h, h.Talk("bot").ID, "hello")
+	turn := kit.StartTurn(h, h.StartConversation("bot").ID, "hello")
 	kit.Eventually(t, "notes are being taken", func() bool { return heard.LastPrompt("take notes") != "" })
 	h.Stop()
 	cfg.Model = kit.ScriptedModel(t,

@@ -43,7 +43,7 @@ func runPython(h *reevetest.Host, agent, code string) (r pythonResult) {
 func TestI11_PythonThroughTheGate(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20,
-		Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 64, Cache: kit.PythonCache}})
+		Python: host.PythonConfig{Timeout: host.Duration(20 * time.Second), OutputKB: 64, Cache: kit.PythonCache}})
 	var tool reeve.Tool
 	h.Want(200, &tool, "GET", "/api/tools/execute_python", nil)
 	if tool.Broken != "" || tool.Effect != reeve.Read || tool.Tier != reeve.ReadOnly || tool.Category != "code" ||
@@ -147,8 +147,8 @@ func TestI11_OperatorsSwitchItOff(t *testing.T) {
 		t.Errorf("%+v", up)
 	}
 	for setting, c := range map[string]host.PythonConfig{
-		"python.time": {Time: host.Duration(time.Hour)}, "python.memory_mb": {MemoryMB: 3},
-		"python.output_kb": {OutputKB: -1}, "python.runs": {Runs: 1000},
+		"python.time": {Timeout: host.Duration(time.Hour)}, "python.memory_mb": {MemoryMB: 3},
+		"python.output_kb": {OutputKB: -1}, "python.runs": {MaxRuns: 1000},
 	} {
 		if _, err := host.New(t.Context(),
 			host.Config{Dir: t.TempDir(), Python: c}); reeve.CodeOf(err) != reeve.Validation ||

@@ -91,7 +91,7 @@ func TestG18_TimeoutKillsTheProcessesOfACommand(t *testing.T) {
 			t.Fatalf("%d approvals wait", len(list))
 		}
 		kit.Decide(h, list[0].ID, "approve")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		op := kit.GetOperation(h, list[0].OperationID)
 		if op.State != reeve.Committed {
 			t.Fatalf("%+v", op)

@@ -28,7 +28,7 @@ func TestO20_NoNetworkItsParentLacks(t *testing.T) {
 	}
 	network := func(agent string) string {
 		t.Helper()
-		turn := kit.StartTurn(h, h.Talk(agent).ID, "go")
+		turn := kit.StartTurn(h, h.StartConversation(agent).ID, "go")
 		kit.WaitForTurn(h, turn.ID)
 		child := kit.ListChildren(h, turn.ID)
 		if len(child) != 1 {

@@ -33,7 +33,7 @@ func TestO20_NoToolItsParentLacks(t *testing.T) {
 `, shared, mine)
 	kit.NewPersona(h, "boss", nil, "delegate", "shared")
 	kit.NewPersona(h, "helper", nil, "shared", "mine")
-	turn := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
+	turn := kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("boss").ID, "go").ID)
 	child := kit.ListChildren(h, turn.ID)[0]
 	if child.Output != "Done." {
 		t.Errorf("%+v", child)
@@ -89,7 +89,7 @@ func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 	for _, id := range []string{"touch", "narrow", "capable"} { // by itself it can
 		h.Call("helper", id, kit.Object{})
 	}
-	c := h.Talk("boss")
+	c := h.StartConversation("boss")
 	turn := kit.StartTurn(h, c.ID, "go")
 	var child reeve.Run
 	kit.WaitForTurnWhere(h, turn.ID, func(api.TurnDetail) bool {
@@ -118,7 +118,7 @@ func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox.Approvals[0].ID+"/decision",
 		kit.Object{"decision": "approve"})
 	forwarded := h.Connect(c.ID, 0) // whoever began it all is told that somebody waits
-	if f := forwarded.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameApproval }); f.TurnID != turn.ID ||
+	if f := forwarded.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameApproval }); f.TurnID != turn.ID ||
 		f.AgentID != child.AgentID || f.ApprovalID != inbox.Approvals[0].ID {
 		t.Errorf("%+v", f)
 	}
@@ -141,7 +141,7 @@ func TestO20_DepthIsLimited(t *testing.T) {
 	for i := range 5 {
 		kit.NewPersona(h, fmt.Sprint("a", i), nil, "delegate")
 	}
-	turn := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("a0").ID, "go").ID)
+	turn := kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("a0").ID, "go").ID)
 	depth := 0
 	for id := turn.ID; ; depth++ {
 		list := kit.ListChildren(h, id)
@@ -170,7 +170,7 @@ func TestO20_ChildEndsWithItsParent(t *testing.T) {
 	kit.NewPersona(h, "boss", nil, "delegate")
 	kit.NewPersona(h, "middle", nil, "delegate")
 	kit.NewPersona(h, "slow", nil)
-	turn := kit.StartTurn(h, h.Talk("boss").ID, "go")
+	turn := kit.StartTurn(h, h.StartConversation("boss").ID, "go")
 	var tree []reeve.Run
 	// both slow ones have begun: calls that follow each other go on together
 	kit.WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool {
@@ -181,12 +181,12 @@ func TestO20_ChildEndsWithItsParent(t *testing.T) {
 	})
 	streams := []*reevetest.Socket{h.Connect(tree[1].SessionID, 0), h.Connect(tree[2].SessionID, 0)}
 	for _, s := range streams {
-		s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+		s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 	}
 	began := time.Now()
 	h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", kit.Object{})
 	for i, s := range streams {
-		if end := s.Done(1); end.State != reeve.RunCancelled || time.Since(began) > kit.StopTimeout {
+		if end := s.ReadTurns(1); end.State != reeve.RunCancelled || time.Since(began) > kit.StopTimeout {
 			t.Errorf("stream %d: %+v after %s", i, end, time.Since(began))
 		}
 	}
@@ -234,7 +234,7 @@ func TestO20_ChildSpendsItsParentsBudget(t *testing.T) {
 		return b
 	}
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:"+boss.ID, kit.Object{"limit": kit.Object{"tokens": 20000}})
-	c := h.Talk("boss")
+	c := h.StartConversation("boss")
 	turn := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "go").ID)
 	if b := budget(); b.Used.Tokens < 1000 || b.Used.Tokens != turn.Spent.Tokens || !b.Reserved.IsZero() {
 		t.Errorf("%+v, the turn spent %+v", b, turn.Spent)
@@ -258,7 +258,7 @@ func TestO20_NoRightToDelegate(t *testing.T) {
 `)
 	kit.NewPersona(h, "boss", nil)
 	kit.NewPersona(h, "helper", nil)
-	turn := kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
+	turn := kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("boss").ID, "go").ID)
 	if infos, _ := kit.ListResults(h, turn.ID, "delegate"); turn.Output != "I could not." || len(infos) != 1 ||
 		infos[0].Code != reeve.NotFound || len(kit.ListChildren(h, turn.ID)) != 0 {
 		t.Errorf("%+v %+v", turn.Turn, infos)
@@ -275,7 +275,7 @@ func TestO20_MediaOfAChildReachTheUser(t *testing.T) {
 	kit.NewPersona(h, "boss", nil, "delegate", "send_media")
 	kit.NewPersona(h, "middle", nil, "delegate", "send_media")
 	artist := kit.NewPersona(h, "artist", nil, "send_media")
-	c := h.Talk("boss")
+	c := h.StartConversation("boss")
 	turn := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "go").ID)
 	list := kit.ListMediaFrames(h, c.ID)
 	if len(list) != 1 || list[0].AgentID != artist.ID || list[0].TurnID != turn.ID ||
@@ -308,7 +308,7 @@ func TestO20_ChildEndsWithItsParentOnAnotherServer(t *testing.T) {
 	h := servers[0]
 	kit.NewPersona(h, "boss", nil, "delegate")
 	kit.NewPersona(h, "slow", nil)
-	turn := kit.StartTurn(h, h.Talk("boss").ID, "go")
+	turn := kit.StartTurn(h, h.StartConversation("boss").ID, "go")
 	var child reeve.Run
 	kit.WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool {
 		list := kit.ListChildren(h, turn.ID)
@@ -318,10 +318,10 @@ func TestO20_ChildEndsWithItsParentOnAnotherServer(t *testing.T) {
 		return child.ID != ""
 	})
 	s := h.Connect(child.SessionID, 0)
-	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+	s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 	began := time.Now()
 	servers[1].Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", kit.Object{})
-	if end := s.Done(1); end.State != reeve.RunCancelled {
+	if end := s.ReadTurns(1); end.State != reeve.RunCancelled {
 		t.Errorf("%+v", end)
 	}
 	select {
@@ -329,7 +329,7 @@ func TestO20_ChildEndsWithItsParentOnAnotherServer(t *testing.T) {
 		if took := at.Sub(began); took > time.Second {
 			t.Errorf("the model was let go after %s", took)
 		}
-	case <-time.After(reevetest.Wait):
+	case <-time.After(reevetest.Timeout):
 		t.Error("the model goes on")
 	}
 	if infos, _ := kit.ListResults(h, turn.ID, "delegate"); len(infos) != 1 || infos[0].Code != reeve.Canceled {

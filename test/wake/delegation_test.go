@@ -20,14 +20,14 @@ func TestW17_Delegate(t *testing.T) {
 `)
 	kit.NewPersona(h, "boss", nil, "delegate")
 	writer := kit.NewPersona(h, "writer", nil)
-	c := h.Talk("boss")
+	c := h.StartConversation("boss")
 	s := h.Connect(c.ID, -1)
-	s.Say("go, and the secret is 42")
-	end := s.Done(1)
+	s.SendMessage("go, and the secret is 42")
+	end := s.ReadTurns(1)
 	if end.State != reeve.RunCompleted {
 		t.Fatalf("%+v", end)
 	}
-	if got := kit.FrameTypes(s.Seen); got != "turn_started token message_complete tool_started tool_result token "+
+	if got := kit.FrameTypes(s.Frames); got != "turn_started token message_complete tool_started tool_result token "+
 		"message_complete turn_complete" {
 		t.Errorf("frames: %s", got)
 	}
@@ -53,7 +53,7 @@ func TestW17_Delegate(t *testing.T) {
 		t.Errorf("%+v", talk)
 	}
 	d := kit.GetTurn(h, end.TurnID)
-	if d.Output != "The writer says: it pours." || d.Moves != 2 {
+	if d.Output != "The writer says: it pours." || d.ModelRequests != 2 {
 		t.Errorf("%+v", d.Turn)
 	}
 	if own := child.Spent.Tokens; own == 0 || d.Spent.Tokens <= own || infos[0].Spent.Tokens != own {
@@ -89,7 +89,7 @@ func TestW17_FailuresAreTyped(t *testing.T) {
 	kit.NewPersona(h, "boss", nil, "delegate",
 		kit.Object{"agents": []string{"nobody", "failing", "poor", "slow", "again", "asleep"}, "timeout_s": 1})
 	h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/nobody", nil)
-	c := h.Talk("boss")
+	c := h.StartConversation("boss")
 	for said, want := range map[string]reeve.Code{"nobody": reeve.NotFound, "stranger": reeve.Denied,
 		"failing": reeve.ModelFailed, "poor": reeve.BudgetExceeded, "slow": reeve.Timeout,
 		"asleep": reeve.Conflict, "empty": reeve.Validation} {
@@ -102,7 +102,7 @@ func TestW17_FailuresAreTyped(t *testing.T) {
 			t.Errorf("%s: the caller is %s: %q", said, turn.State, turn.Output)
 		}
 		for _, child := range kit.ListChildren(h, turn.ID) {
-			if !child.State.Final() {
+			if !child.State.IsFinal() {
 				t.Errorf("%s: its child is %s", said, child.State)
 			}
 		}
@@ -129,7 +129,7 @@ func TestW17_WaitingForAPersonIsNotTimed(t *testing.T) {
 `, kit.Tool("ask", reeve.Keyed, ran.Handle))
 	kit.NewPersona(h, "boss", nil, "delegate", kit.Object{"timeout_s": 1}, "ask")
 	kit.NewPersona(h, "helper", kit.Object{"policy": kit.Object{"tools": kit.Object{"ask": "ask"}}}, "ask")
-	turn := kit.StartTurn(h, h.Talk("boss").ID, "go")
+	turn := kit.StartTurn(h, h.StartConversation("boss").ID, "go")
 	kit.WaitForTurnWhere(h, turn.ID, func(api.TurnDetail) bool { // it was looked at, and left
 		for _, op := range kit.ListOperations(h) {
 			if op.Tool == "delegate" && op.NextAttemptAt.After(*op.TimeoutAt) {
@@ -155,7 +155,7 @@ func TestW17_CalledAgentIsRemoved(t *testing.T) {
 - {when: {system: I am slow}, text: "`+strings.Repeat("word ", 500)+`", pace: 50ms}
 `)
 	kit.NewPersona(h, "boss", nil, "delegate")
-	c := h.Talk("boss")
+	c := h.StartConversation("boss")
 	for _, remove := range []func(id string){
 		func(id string) {
 			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+id, kit.Object{"lifecycle": "destroyed",

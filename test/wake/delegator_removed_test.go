@@ -31,7 +31,7 @@ func TestO20_ProposalForARemovedDelegatorEnds(t *testing.T) {
 		var ran kit.Counter
 		h, boss := kit.RunBossAndHelper(t, engine, "propose", kit.Tool("act", reeve.Keyed, ran.Handle))
 		stays := h.Call("helper", "act", kit.Object{"for": "nobody"}).ProposalID
-		kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
+		kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("boss").ID, "go").ID)
 		list := kit.ListProposals(h, "state=pending")
 		if len(list) != 2 {
 			t.Fatalf("%+v", list)
@@ -71,7 +71,7 @@ func TestO20_ApprovedCallForARemovedDelegatorIsRefused(t *testing.T) {
 		for _, policy := range []string{"ask", "propose"} {
 			var ran kit.Counter
 			h, boss := kit.RunBossAndHelper(t, engine, policy, kit.Tool("act", reeve.Keyed, ran.Handle))
-			turn := kit.StartTurn(h, h.Talk("boss").ID, "go")
+			turn := kit.StartTurn(h, h.StartConversation("boss").ID, "go")
 			op := ""
 			if policy == "ask" {
 				a := waitForApproval(h, turn.ID)
@@ -102,7 +102,7 @@ func TestO20_RepeatForARemovedDelegatorIsRefused(t *testing.T) {
 			kit.Tool("act", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
 				return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
 			}))
-		turn := kit.StartTurn(h, h.Talk("boss").ID, "go")
+		turn := kit.StartTurn(h, h.StartConversation("boss").ID, "go")
 		kit.WaitForTurnWhere(h, turn.ID, func(api.TurnDetail) bool { return len(kit.GetInbox(h).Unknown) == 1 })
 		op := kit.GetInbox(h).Unknown[0].ID
 		end(h, boss)
@@ -125,7 +125,7 @@ func TestO20_RunWithoutItsDelegatorMakesNoCall(t *testing.T) {
 			h := reevetest.Run(t, cfg, act)
 			boss := kit.NewPersona(h, "boss", nil, "delegate", "act")
 			kit.NewPersona(h, "helper", kit.Object{"policy": kit.Object{"tools": kit.Object{"act": "ask"}}}, "act")
-			a := waitForApproval(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
+			a := waitForApproval(h, kit.StartTurn(h, h.StartConversation("boss").ID, "go").ID)
 			kit.UpdateAgent(h, boss, kit.Object{"policy": kit.Object{"tools": kit.Object{"act": "deny"}}})
 			h.Stop()
 			db, err := sql.Open("sqlite", "file:"+filepath.Join(cfg.Dir, "reeve.db"))
@@ -141,7 +141,7 @@ func TestO20_RunWithoutItsDelegatorMakesNoCall(t *testing.T) {
 			}
 			h = reevetest.Run(t, cfg, act)
 			kit.Decide(h, a.ID, "approve")
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 			if op := kit.GetOperation(h, a.OperationID); op.State != reeve.Prepared || ran.Count() != 0 {
 				t.Errorf("%d ran, %+v", ran.Count(), op)
 			}
@@ -181,7 +181,7 @@ func TestO20_DelegatorIsCheckedAtTheDecision(t *testing.T) {
 	} {
 		t.Run("proposed, "+name, func(t *testing.T) {
 			h, boss, ran := runBossAndHelper(t, "propose")
-			kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
+			kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("boss").ID, "go").ID)
 			var box api.Inbox
 			if h.Want(http.StatusOK, &box, "GET", "/api/inbox", nil); len(box.Proposals) != 1 {
 				t.Fatalf("%+v", box)
@@ -199,7 +199,7 @@ func TestO20_DelegatorIsCheckedAtTheDecision(t *testing.T) {
 	}
 	t.Run("asked, dormant", func(t *testing.T) {
 		h, boss, ran := runBossAndHelper(t, "ask")
-		turn := kit.StartTurn(h, h.Talk("boss").ID, "go")
+		turn := kit.StartTurn(h, h.StartConversation("boss").ID, "go")
 		asked := waitForApproval(h, turn.ID)
 		kit.UpdateAgent(h, boss, kit.Object{"lifecycle": "dormant"})
 		kit.Decide(h, asked.ID, "approve")
@@ -232,13 +232,13 @@ func TestO20_ApprovalsOfAnEndedChildLapse(t *testing.T) {
 	for name, end := range kit.RemoveAgentBy {
 		t.Run(name, func(t *testing.T) {
 			h, boss, ran := runBossAndHelper(t, "ask")
-			asked := waitForApproval(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
+			asked := waitForApproval(h, kit.StartTurn(h, h.StartConversation("boss").ID, "go").ID)
 			stays := h.Call("helper", "act", kit.Object{}) // which nobody called it for
 			end(h, boss)
 			var was reeve.Approval
 			h.Want(http.StatusOK, &was, "GET", "/api/approvals/"+asked.ID, nil)
 			if list := kit.GetInbox(h).Approvals; len(list) != 1 || list[0].ID != stays.ApprovalID ||
-				was.State != reeve.Lapsed || was.Comment == "" || kit.GetOperation(h, asked.OperationID).
+				was.State != reeve.ApprovalLapsed || was.Comment == "" || kit.GetOperation(h, asked.OperationID).
 				State != reeve.DeniedOp {
 				t.Errorf("the inbox has %+v; it was %+v", list, was)
 			}

@@ -54,7 +54,7 @@ func waitForScheduledRun(h *reevetest.Host, after int) (run reeve.Run) {
 		if len(list) > after {
 			run = list[0]
 		}
-		return run.State.Final()
+		return run.State.IsFinal()
 	})
 	return run
 }
@@ -65,7 +65,7 @@ func listScheduledRuns(h *reevetest.Host) (list []reeve.Run) {
 	var page api.RunList
 	h.Want(http.StatusOK, &page, "GET", "/api/runs?limit=200", nil)
 	for _, r := range page.Runs {
-		if (r.Reason == reeve.ReasonTimer || r.Reason == reeve.ReasonCatchup) && r.State.Final() {
+		if (r.Reason == reeve.ReasonTimer || r.Reason == reeve.ReasonCatchup) && r.State.IsFinal() {
 			list = append(list, r)
 		}
 	}
@@ -129,7 +129,7 @@ func TestG29_ScheduledRunHasTheRightsOfAllDelegators(t *testing.T) {
 				kit.NewPersona(h, "chief", nil, "delegate", make, "act")
 				boss := kit.NewPersona(h, "boss", nil, c.boss...)
 				kit.NewPersona(h, "helper", nil, make, "act")
-				kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("chief").ID, "go").ID)
+				kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("chief").ID, "go").ID)
 				s := kit.ListSchedules(h)
 				if len(s) != 1 || len(s[0].OnBehalfOf) != 2 {
 					t.Fatalf("the schedule acts on behalf of nobody: %+v", s)
@@ -174,7 +174,7 @@ func TestG29_ScheduledRunEndsWithItsDelegators(t *testing.T) {
 			h, ran := runDelegatedSchedules(t, kit.FastConfig(t))
 			boss := kit.NewPersona(h, "boss", nil, "delegate", "schedule_create", "act")
 			kit.NewPersona(h, "helper", nil, "schedule_create", "act")
-			kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
+			kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("boss").ID, "go").ID)
 			s := kit.ListSchedules(h)
 			h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, kit.Object{"status": "paused"})
 			kit.Eventually(t, "its runs to end", func() bool { return len(listUnendedRuns(h)) == 0 })
@@ -205,7 +205,7 @@ func TestG29_ScheduleGainsNoRightsIndirectly(t *testing.T) {
 			h := reevetest.Run(t, cfg, kit.Tool("act", reeve.Keyed, ran.Handle))
 			kit.NewPersona(h, "boss", nil, "delegate", "schedule_create")
 			kit.NewPersona(h, "helper", nil, "schedule_create", "act")
-			kit.WaitForTurn(h, kit.StartTurn(h, h.Talk("boss").ID, "go").ID)
+			kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("boss").ID, "go").ID)
 			var second reeve.Run
 			kit.Eventually(t, "a run of a schedule of a scheduled run", func() bool {
 				for _, r := range listScheduledRuns(h) {
@@ -264,7 +264,7 @@ func TestG29_ScheduleGainsNoRightsIndirectly(t *testing.T) {
 		t.Parallel()
 		h, ran := runDelegatedSchedules(t, kit.FastConfig(t))
 		kit.NewPersona(h, "helper", nil, "schedule_create", "act")
-		turn := kit.StartTurnWith(h, h.Talk("helper").
+		turn := kit.StartTurnWith(h, h.StartConversation("helper").
 			ID, kit.Object{"content": "plan", "tools": []string{"schedule_create"}})
 		kit.WaitForTurn(h, turn.ID)
 		if info := getActResult(h, waitForScheduledRun(h, 0).ID); info.Code != reeve.NotFound || ran.Count() != 0 {
@@ -278,7 +278,7 @@ func listUnendedRuns(h *reevetest.Host) (list []reeve.Run) {
 	var page api.RunList
 	h.Want(http.StatusOK, &page, "GET", "/api/runs?limit=200", nil)
 	for _, r := range page.Runs {
-		if !r.State.Final() {
+		if !r.State.IsFinal() {
 			list = append(list, r)
 		}
 	}

@@ -109,7 +109,7 @@ func TestL02_ModesSayWhoMayWake(t *testing.T) {
 		"unheard of": {reeve.ReasonManual: false},
 	} {
 		for reason, wakes := range want {
-			if mode.Wakes(reason) != wakes {
+			if mode.Allows(reason) != wakes {
 				t.Errorf("%s, %s: %v", mode, reason, !wakes)
 			}
 		}
@@ -136,7 +136,7 @@ func TestL02_ModesSayWhoMayWake(t *testing.T) {
 		return n
 	}
 	kit.Eventually(t, "the schedules to fire", func() bool {
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		return len(kit.ListWakes(h, "interactive")) == 3 && counts("hybrid")[reeve.ReasonTimer] == 1 &&
 			counts("autonomous")[reeve.ReasonTimer] == 1
 	})

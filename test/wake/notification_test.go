@@ -125,11 +125,11 @@ func TestO17_Webhook(t *testing.T) {
 		HTTPAllow: []string{strings.TrimPrefix(hook.URL, "http://")}})
 	tell(h)
 	kit.Eventually(t, "the webhook to be told", func() bool {
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		l := list(h)
 		return len(l) == 1 && l[0].DeliveredAt != nil
 	})
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	mu.Lock()
 	if len(seen) != 1 || seen[list(h)[0].ID] != 1 {
 		t.Errorf("it was told %v", seen)
@@ -138,8 +138,8 @@ func TestO17_Webhook(t *testing.T) {
 	mu.Unlock()
 	guarded := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Webhook: hook.URL})
 	tell(guarded)
-	kit.Eventually(t, "a notification", func() bool { guarded.Settle(t.Context()); return len(list(guarded)) == 1 })
-	guarded.Settle(t.Context())
+	kit.Eventually(t, "a notification", func() bool { guarded.RunUntilIdle(t.Context()); return len(list(guarded)) == 1 })
+	guarded.RunUntilIdle(t.Context())
 	mu.Lock()
 	defer mu.Unlock()
 	if len(seen) != 0 || list(guarded)[0].DeliveredAt != nil {

@@ -90,7 +90,7 @@ func TestCallDuringTheEndOfItsRunIsRefused(t *testing.T) {
 		}()
 		<-entered
 		close(end)
-		kit.Eventually(t, "the run to end", func() bool { return getNewestRun(h, a).State.Final() })
+		kit.Eventually(t, "the run to end", func() bool { return getNewestRun(h, a).State.IsFinal() })
 		close(leave)
 		if x := <-got; x.status != http.StatusConflict || x.p.Code != reeve.Conflict {
 			t.Errorf("%d %+v", x.status, x.p)
@@ -102,7 +102,7 @@ func TestCallDuringTheEndOfItsRunIsRefused(t *testing.T) {
 func wakeAndWait(h *reevetest.Host, a reeve.Agent) reeve.Run {
 	h.T.Helper()
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/wake", kit.Object{})
-	kit.Eventually(h.T, "a run to end", func() bool { return getNewestRun(h, a).State.Final() })
+	kit.Eventually(h.T, "a run to end", func() bool { return getNewestRun(h, a).State.IsFinal() })
 	return getNewestRun(h, a)
 }
 

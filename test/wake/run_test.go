@@ -22,7 +22,7 @@ func TestL07_KeysAreDeterministic(t *testing.T) {
 	h.Want(201, &w, "POST", "/api/agents/coach/wake", kit.Object{}, "Idempotency-Key", "k1")
 	kit.WaitUntilIdle(h)
 	h.Want(201, &again, "POST", "/api/agents/coach/wake", kit.Object{}, "Idempotency-Key", "k1")
-	if again.RunKey != w.RunKey || w.RunKey != reeve.Key("wake", "manual", a.ID, "owner", "k1") {
+	if again.RunKey != w.RunKey || w.RunKey != reeve.DeriveID("wake", "manual", a.ID, "owner", "k1") {
 		t.Errorf("keys: %s, then %s", w.RunKey, again.RunKey)
 	}
 	if again.State != reeve.WakeTaken || again.RunID == "" {
@@ -143,7 +143,7 @@ func TestL08_ParkedRunsResumeAndCancelledOnesEnd(t *testing.T) {
 			first["must"] = must
 			kit.SetRehearsal(h, a.ID, "done", first)
 			h.Want(201, nil, "POST", "/api/agents/coach/wake", kit.Object{})
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 			run := kit.ListRuns(h, "")[0]
 			if run.State != reeve.RunParked {
 				t.Fatalf("the run: %+v", run)
@@ -199,7 +199,7 @@ func TestL08_ParkedRunsResumeAndCancelledOnesEnd(t *testing.T) {
 	void := kit.GetInbox(h).Approvals[0]
 	h.Want(200, nil, "POST", "/api/runs/"+kit.ListRuns(h, "state=parked")[0].ID+"/cancel", kit.Object{})
 	var lapsed reeve.Approval
-	if h.Want(200, &lapsed, "GET", "/api/approvals/"+void.ID, nil); lapsed.State != reeve.Lapsed ||
+	if h.Want(200, &lapsed, "GET", "/api/approvals/"+void.ID, nil); lapsed.State != reeve.ApprovalLapsed ||
 		len(kit.GetInbox(h).Approvals) != 0 {
 		t.Errorf("%+v, and the inbox has %d", lapsed, len(kit.GetInbox(h).Approvals))
 	}
@@ -226,7 +226,7 @@ func TestL08_AnUndoDoesNotMoveThePlan(t *testing.T) {
 		kit.Object{"tool": "schedule_create", "args": kit.Object{"goal": "g", "cadence_type": "interval",
 			"cadence_value": "1h"}}, kit.WriteFileStep("/1.txt", "1"), kit.WriteFileStep("/2.txt", "2"))
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", kit.Object{})
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	for _, op := range kit.ListOperations(h) {
 		if op.Tool == "schedule_create" {
 			h.Do("POST", "/api/operations/"+op.ID+"/undo", kit.Object{})

@@ -153,7 +153,7 @@ func TestL04_FiftyEditsOneRun(t *testing.T) {
 		}
 		b.AdvanceBy(time.Second, 5*time.Millisecond)
 		runs := b.ListRuns("agent=coach")
-		if len(runs) != 1 || runs[0].Wakes != 50 || !runs[0].State.Final() ||
+		if len(runs) != 1 || runs[0].Wakes != 50 || !runs[0].State.IsFinal() ||
 			runs[0].Reason != reeve.ReasonSubscription {
 			t.Fatalf("50 edits are %d runs: %+v", len(runs), runs)
 		}

@@ -79,7 +79,7 @@ func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
 		position++
 		out.Entries, positions = append(out.Entries, newListEntry(name, info)), append(positions, position)
 	}
-	return reeve.Page(inv, len(out.Entries), func(n int) (listResult, error) {
+	return reeve.LongestPage(inv, len(out.Entries), func(n int) (listResult, error) {
 		page := out
 		page.Entries, page.More = out.Entries[:n], out.More || n < len(out.Entries)
 		if page.More {

@@ -139,7 +139,7 @@ func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
 	if in.Limit > 0 {
 		return page(limit) // not shortened to fit the output; the gate stores output that does not fit
 	}
-	return reeve.Page(inv, min(limit, len(text)), page)
+	return reeve.LongestPage(inv, min(limit, len(text)), page)
 }
 
 // notTextError returns the error for a file that is not text. b is the part of the file from offset at. The error says

@@ -272,7 +272,7 @@ func TestO01_ListPagesFitOutput(t *testing.T) {
 	after := ""
 	for pages := 0; ; pages++ {
 		inv := fx.invocation(m{"path": "/shared/d", "after": after})
-		inv.Fits = func(v any) bool { return len(fx.encode(v)) <= 5000 }
+		inv.FitsOutput = func(v any) bool { return len(fx.encode(v)) <= 5000 }
 		out, err := fx.run("file_list", inv)
 		if err != nil {
 			t.Fatal(err)

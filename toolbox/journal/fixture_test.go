@@ -89,9 +89,9 @@ func (fx *fixture) createChecklist(task, title string, items ...string) reeve.Ch
 func (fx *fixture) checkItems(c reeve.Checklist, items ...int) {
 	fx.T.Helper()
 	yes := true
-	var in reeve.ItemsChange
+	var in reeve.ChecklistItemsChange
 	for _, i := range items {
-		in.Items = append(in.Items, reeve.ItemChange{ID: c.Items[i].ID, Checked: &yes})
+		in.Items = append(in.Items, reeve.ChecklistItemChange{ID: c.Items[i].ID, Checked: &yes})
 	}
 	fx.Want(http.StatusOK, nil, "PATCH", "/api/journal/checklists/"+c.ID+"/items", in)
 }

@@ -260,7 +260,7 @@ func TestL16_MovedMeanwhile(t *testing.T) {
 		fx.Want(http.StatusOK, nil, "PATCH", "/api/journal/tasks/"+task.ID, map[string]any{"category_id": fx.home})
 		fx.Want(http.StatusOK, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision",
 			api.DecisionRequest{Decision: "approve"})
-		fx.Settle(t.Context())
+		fx.RunUntilIdle(t.Context())
 		var op reeve.Operation
 		fx.Want(http.StatusOK, &op, "GET", "/api/operations/"+res.OperationID, nil)
 		if op.Code != reeve.OutOfScope || op.State == reeve.Committed {

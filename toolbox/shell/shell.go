@@ -132,7 +132,7 @@ const ToolID = "shell_exec"
 // ProjectOf returns the project in an agent's settings for the tool, or "" if there is none.
 func ProjectOf(config json.RawMessage) (string, error) {
 	var s settings
-	if err := reeve.Settings(ToolID, config, &s); err != nil {
+	if err := reeve.DecodeSettings(ToolID, config, &s); err != nil {
 		return "", err
 	}
 	return s.Project, nil
@@ -150,7 +150,7 @@ func (p *Pack) Tools() []reeve.Tool {
 			"unless granted. All processes end with the command.",
 		TimeoutMS: (maxTimeout + setupAllowance).Milliseconds()}
 	t.ConfigSchema, _ = reeve.SchemaFor[settings]() // cannot fail for a plain struct; a test covers it
-	t.Check, t.Preview, t.Settings = p.check, p.preview, p.checkSettings
+	t.Check, t.Preview, t.CheckSettings = p.check, p.preview, p.checkSettings
 	t = reeve.MustTool(t, p.exec)
 	if mode, reason := confine.Available(); mode == confine.Off {
 		t.Broken = "commands cannot be confined here: " + reason
@@ -173,7 +173,7 @@ func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 
 // readSettings returns an agent's settings with defaults filled in. It fails if the tool is disabled.
 func (p *Pack) readSettings(config json.RawMessage) (s settings, err error) {
-	if err := reeve.Settings(ToolID, config, &s); err != nil {
+	if err := reeve.DecodeSettings(ToolID, config, &s); err != nil {
 		return s, err
 	}
 	switch {

@@ -152,7 +152,7 @@ func TestConnectionLost(t *testing.T) {
 			return c.Exec(ctx, nil, "SELECT pg_sleep(20)")
 		})
 		cutter.Wait()
-		if faultKind(err) != store.FaultUnsure || reeve.CodeOf(store.UserError(err)) != reeve.UnknownOutcome {
+		if faultKind(err) != store.FaultUncertain || reeve.CodeOf(store.UserError(err)) != reeve.UnknownOutcome {
 			t.Fatalf("connection lost during the commit, %s: %v", name, err)
 		}
 	}
@@ -260,7 +260,7 @@ func TestHangingServer(t *testing.T) {
 		})
 		all.Go(func() {
 			err := e.Update(ctx, func(c store.Conn) error { return insertThing(ctx, c, "b") })
-			if kind := faultKind(err); kind != store.FaultUnsure && kind != store.FaultDown {
+			if kind := faultKind(err); kind != store.FaultUncertain && kind != store.FaultDown {
 				t.Errorf("commit: %v", err)
 			}
 		})
@@ -399,7 +399,7 @@ func TestAddMailWhileInboxIsDeleted(t *testing.T) {
 			remove := func(tx *store.Tx) error {
 				inbox, err := tx.Mail().LockInbox(ctx, ws, box)
 				if err == nil {
-					_, err = tx.Mail().RemoveMail(ctx, inbox, 100)
+					_, err = tx.Mail().DeleteMail(ctx, inbox, 100)
 				}
 				return err
 			}
@@ -466,7 +466,7 @@ func TestLockOrder(t *testing.T) {
 	t.Parallel()
 	const ws = "ws_one"
 	ctx := t.Context()
-	revise := func(tx *store.Tx) error { return tx.Revise(ctx, ws) }
+	revise := func(tx *store.Tx) error { return tx.BeginRevision(ctx, ws) }
 	rename := func(name string) func(*store.Tx) error {
 		return func(tx *store.Tx) error {
 			a, err := tx.Agents().GetAgent(ctx, ws, "agt_one")
@@ -510,7 +510,7 @@ func TestLockOrder(t *testing.T) {
 		op := reeve.Operation{ID: "op_one", WorkspaceID: ws, AgentID: "agt_one", CallID: "msg_one", RunID: one.ID,
 			State: reeve.Parked}
 		apr := reeve.Approval{ID: "apr_one", WorkspaceID: ws, OperationID: op.ID, CallID: op.CallID, AgentID: "agt_one",
-			State: reeve.Pending}
+			State: reeve.ApprovalPending}
 		w, getErr := tx.Agents().GetWorkspace(ctx, ws)
 		insertErr := tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Request: []byte("{}")},
 			store.Preconditions{Revision: w.Revision})
@@ -540,8 +540,8 @@ func TestLockOrder(t *testing.T) {
 			return err
 		}},
 		"run cancelled while an approval is decided": {func(tx *store.Tx) error {
-			return tx.Ledger().TransitionApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Approved},
-				reeve.Pending)
+			return tx.Ledger().TransitionApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.ApprovalApproved},
+				reeve.ApprovalPending)
 		}, func(tx *store.Tx) error {
 			was, err := tx.Ledger().GetOperation(ctx, ws, "op_one")
 			is := was
@@ -555,8 +555,8 @@ func TestLockOrder(t *testing.T) {
 			if _, err = tx.Runs().CancelRun(ctx, run, reeve.Errorf(reeve.Canceled, "enough")); err != nil {
 				return err
 			}
-			if err := tx.Ledger().TransitionApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Lapsed},
-				reeve.Pending); reeve.CodeOf(err) != reeve.Conflict {
+			if err := tx.Ledger().TransitionApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.ApprovalLapsed},
+				reeve.ApprovalPending); reeve.CodeOf(err) != reeve.Conflict {
 				return errors.Join(errors.New("an approved approval has lapsed"), err)
 			}
 			return nil
@@ -570,7 +570,7 @@ func TestLockOrder(t *testing.T) {
 			v, err := tx.Queue().GetTimer(ctx, ws, "", "tmr_one")
 			return errors.Join(err, tx.Queue().PutTimer(ctx, v))
 		}},
-		"schedule created by a call": {func(tx *store.Tx) error { return tx.Touch(ctx, ws) }, stop,
+		"schedule created by a call": {func(tx *store.Tx) error { return tx.IncrementRevision(ctx, ws) }, stop,
 			func(tx *store.Tx) error {
 				v := timer("tmr_two")
 				v.State = reeve.TimerActive

@@ -17,7 +17,7 @@ var approvals = map[string]func(*testing.T, *store.DB){
 		insertApproval := func(id, op string, expires time.Time) reeve.Approval {
 			a := reeve.Approval{ID: id, WorkspaceID: ws, OperationID: op, CallID: "msg_1", AgentID: "agt_one",
 				Tool: "echo", Args: `{"a": 1}`, ArgsHash: "h",
-				ToolVersion: "v", Policy: "p", Why: "w", Reason: "r", Preview: "+ a", State: reeve.Pending,
+				ToolVersion: "v", Policy: "p", Why: "w", Reason: "r", Preview: "+ a", State: reeve.ApprovalPending,
 				ExpiresAt: expires}
 			update(t, db, func(tx *store.Tx) error { return tx.Ledger().InsertApproval(ctx, a) })
 			return a
@@ -54,10 +54,10 @@ var approvals = map[string]func(*testing.T, *store.DB){
 		equal(t, list("", "apr_2", 2), "apr_1", "second page")
 		errs := runConcurrently(16, func(i int) error {
 			mine := a
-			mine.State, mine.DecidedBy, mine.Comment = []reeve.ApprovalState{reeve.Approved, reeve.Rejected}[i%2],
+			mine.State, mine.DecidedBy, mine.Comment = []reeve.ApprovalState{reeve.ApprovalApproved, reeve.ApprovalDenied}[i%2],
 				fmt.Sprint("user", i), "comment"
 			return db.Update(ctx, func(tx *store.Tx) error {
-				return tx.Ledger().TransitionApproval(ctx, mine, reeve.Pending)
+				return tx.Ledger().TransitionApproval(ctx, mine, reeve.ApprovalPending)
 			})
 		})
 		wantOneSuccess(t, errs, reeve.Conflict)
@@ -69,16 +69,16 @@ var approvals = map[string]func(*testing.T, *store.DB){
 				equal(t, got.DecidedBy, fmt.Sprint("user", i), "decided by")
 			}
 		}
-		if got.DecidedAt == nil || got.State == reeve.Pending {
+		if got.DecidedAt == nil || got.State == reeve.ApprovalPending {
 			t.Fatalf("decided: %+v", got)
 		}
-		equal(t, list(reeve.Pending, "", 9), "apr_3", "pending")
-		equal(t, list(reeve.Pending, "apr_3", 9), "", "pending, second page")
-		equal(t, list(reeve.Expired, "", 9), "apr_2", "expired, although the state is not updated yet")
+		equal(t, list(reeve.ApprovalPending, "", 9), "apr_3", "pending")
+		equal(t, list(reeve.ApprovalPending, "apr_3", 9), "", "pending, second page")
+		equal(t, list(reeve.ApprovalExpired, "", 9), "apr_2", "expired, although the state is not updated yet")
 		for _, v := range view(t, db, func(s *store.Snap) ([]reeve.Approval, error) {
 			return s.Ledger().ListApprovals(ctx, ws, "", "", 9)
 		}) {
-			equal(t, v.State == reeve.Expired, v.ID == "apr_2", "%s is expired", v.ID)
+			equal(t, v.State == reeve.ApprovalExpired, v.ID == "apr_2", "%s is expired", v.ID)
 		}
 	},
 }

@@ -70,7 +70,7 @@ var automations = map[string]func(*testing.T, *store.DB){
 		equal(t, fmt.Sprint(m.Version, m.PausedAt.Equal(now), m.PausedRun, m.Name, isAutomation()),
 			"1.1truerun_1onetrue",
 			"automation after rollback and pause")
-		equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.Automations().Paused(ctx, a.ID) }), true,
+		equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.Automations().IsPaused(ctx, a.ID) }), true,
 			"paused")
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Automation, error) {
 			return s.Automations().ListAutomations(ctx, ws, "", 10)

@@ -34,14 +34,14 @@ var branches = map[string]func(*testing.T, *store.DB){
 
 		open := func(id string, kind reeve.BranchKind, subject string) (b reeve.Branch) {
 			update(t, db, func(tx *store.Tx) (err error) {
-				b, err = tx.Agents().OpenBranch(ctx, reeve.Branch{ID: id, WorkspaceID: ws, ProjectID: p.ID, Kind: kind,
+				b, err = tx.Agents().GetOrInsertBranch(ctx, reeve.Branch{ID: id, WorkspaceID: ws, ProjectID: p.ID, Kind: kind,
 					Subject: subject, Name: "reeve/" + id})
 				return err
 			})
 			return b
 		}
 		mine := open("br_1", reeve.ConversationBranch, "conv_1")
-		equal(t, mine.State, reeve.BranchMaking, "state of a new branch")
+		equal(t, mine.State, reeve.BranchCreating, "state of a new branch")
 		equal(t, open("br_9", reeve.ConversationBranch, "conv_1"), mine, "branch opened again for the same subject")
 		open("br_2", reeve.AutomationBranch, "agt_1")
 		now := reeve.FromMillis(reeve.Millis(reeve.Now()))
@@ -78,7 +78,7 @@ var branches = map[string]func(*testing.T, *store.DB){
 		update(t, db, func(tx *store.Tx) error {
 			return tx.Chat().InsertConversation(ctx, reeve.Conversation{ID: "conv_1", WorkspaceID: ws, AgentID: a.ID,
 				State:   reeve.ConversationActive,
-				Members: []reeve.Participant{{Kind: reeve.UserParticipant, ID: "bob"}}})
+				Participants: []reeve.Participant{{Kind: reeve.UserParticipant, ID: "bob"}}})
 		})
 		equal(t, list(store.BranchFilter{User: "bob"}), "br_2 br_1", "branches visible to a participant")
 

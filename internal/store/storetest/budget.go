@@ -19,7 +19,7 @@ var budgets = map[string]func(*testing.T, *store.DB){
 		put := func(subject, parent string) error {
 			return db.Update(ctx, func(tx *store.Tx) error {
 				return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: subject, Parent: parent,
-					OnExceed: reeve.EndOver})
+					OnExceed: reeve.EndOverBudget})
 			})
 		}
 		for _, b := range [][2]string{{"run:a", "run:b"}, {"run:b", "run:c"}, {"run:c", "workspace"},
@@ -48,11 +48,11 @@ var budgets = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		b := reeve.Budget{Subject: "agent:agt_one", Parent: "workspace", Limit: reeve.Amount{Calls: 10, Tokens: 1 << 40,
-			Micros: 5, Millis: 7}, OnExceed: reeve.ParkOver}
+			Micros: 5, Millis: 7}, OnExceed: reeve.ParkOverBudget}
 		update(t, db, func(tx *store.Tx) error { return tx.Ledger().PutBudget(ctx, ws, b) })
 		equal(t, getRevision(t, db, ws), 2, "after PutBudget")
 		update(t, db, func(tx *store.Tx) error {
-			return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", OnExceed: reeve.EndOver})
+			return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", OnExceed: reeve.EndOverBudget})
 		})
 		getBudget := func(subject string) reeve.Budget {
 			return view(t, db, func(s *store.Snap) (reeve.Budget, error) {
@@ -161,7 +161,7 @@ var budgets = map[string]func(*testing.T, *store.DB){
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error {
 			return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", Limit: reeve.Amount{Calls: 5},
-				OnExceed: reeve.EndOver})
+				OnExceed: reeve.EndOverBudget})
 		})
 		exceeded := reeve.Errorf(reeve.BudgetExceeded, "over")
 		succeeded := 0

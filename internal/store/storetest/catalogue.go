@@ -27,10 +27,10 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		}), reeve.NotFound)
 
 		equal(t, getRevision(t, db, ws), 1, "revision of a new workspace")
-		update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
+		update(t, db, func(tx *store.Tx) error { return tx.IncrementRevision(ctx, ws) })
 		equal(t, getRevision(t, db, ws), 2, "after Touch")
 		equal(t, getRevision(t, db, "ws_two"), 1, "revision of the other workspace after Touch")
-		update(t, db, func(tx *store.Tx) error { return tx.TouchAll(ctx) })
+		update(t, db, func(tx *store.Tx) error { return tx.IncrementAllRevisions(ctx) })
 		equal(t, getRevision(t, db, ws), 3, "after TouchAll")
 		equal(t, getRevision(t, db, "ws_two"), 2, "revision of the other workspace after TouchAll")
 
@@ -195,7 +195,7 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		equal(t, id(view(t, db, func(s *store.Snap) (reeve.Tool, error) {
 			return s.Agents().GetTool(ctx, ws, "shared")
 		})), "/shared", "a global tool takes precedence")
-		shadowed := view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.Agents().Shadowed(ctx) })
+		shadowed := view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.Agents().ShadowedTools(ctx) })
 		equal(t, joinIDs(shadowed, id), "ws_one/shared", "tools hidden by a global tool")
 		equal(t, id(view(t, db, func(s *store.Snap) (reeve.Tool, error) {
 			return s.Agents().GetTool(ctx, "ws_two", "shared")
@@ -267,17 +267,17 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		a := setUp(t, db)
 		for what, change := range map[string]func(*store.Tx) error{
 			"an agent": func(tx *store.Tx) error {
-				return firstError([]error{tx.Revise(ctx, ws), tx.Agents().ChangeAgent(ctx, a)})
+				return firstError([]error{tx.BeginRevision(ctx, ws), tx.Agents().ChangeAgent(ctx, a)})
 			},
 			"a tool": func(tx *store.Tx) error {
-				return firstError([]error{tx.Touch(ctx, ws), tx.Agents().PutTool(ctx, newTool(ws, "mine"))})
+				return firstError([]error{tx.IncrementRevision(ctx, ws), tx.Agents().PutTool(ctx, newTool(ws, "mine"))})
 			},
 			"a secret": func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, ws, "key", "value") },
 			"a subscription": func(tx *store.Tx) error {
 				return tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub", WorkspaceID: ws, AgentID: a.ID})
 			},
 			"both workspaces": func(tx *store.Tx) error {
-				return firstError([]error{tx.Touch(ctx, ws), tx.Touch(ctx, "ws_two"), tx.Touch(ctx, ws)})
+				return firstError([]error{tx.IncrementRevision(ctx, ws), tx.IncrementRevision(ctx, "ws_two"), tx.IncrementRevision(ctx, ws)})
 			},
 		} {
 			before, other := getRevision(t, db, ws), getRevision(t, db, "ws_two")

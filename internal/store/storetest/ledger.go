@@ -208,7 +208,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			return fmt.Sprint(m.PrevID, ">", m.ID, " ", m.Kind, " ", m.ActionID, " ", m.RunID, " ", m.OperationID)
 		}), "msg_0>msg_1 action  run_1 op_1 msg_1>msg_2 tool_result msg_1 run_1 op_1", "action and result, in order")
 		equal(t, list[1].Content, "binary \uFFFD end", "result with invalid UTF-8")
-		update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
+		update(t, db, func(tx *store.Tx) error { return tx.IncrementRevision(ctx, ws) })
 		wantAs[store.ErrStaleDecision](t, db.Update(ctx, func(tx *store.Tx) error {
 			return tx.Ledger().InsertCall(ctx, completedCall("msg_4", "th", "msg_5"), store.Preconditions{Revision: 1})
 		}))
@@ -220,7 +220,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 	"stale call": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
-		update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
+		update(t, db, func(tx *store.Tx) error { return tx.IncrementRevision(ctx, ws) })
 		for name, after := range map[string]func(*store.Tx) error{
 			"at commit": func(*store.Tx) error { return nil },
 			"at a read": func(tx *store.Tx) error { _, err := tx.Agents().GetWorkspace(ctx, ws); return err },
@@ -271,7 +271,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		go func() {
 			defer close(touched)
 			<-decided
-			touchErr = db.Update(ctx, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
+			touchErr = db.Update(ctx, func(tx *store.Tx) error { return tx.IncrementRevision(ctx, ws) })
 		}()
 		update(t, db, func(tx *store.Tx) error {
 			if err := tx.Ledger().InsertCall(ctx, newCall("msg_a", "th"),
@@ -301,7 +301,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			was := getRevision(t, db, ws)
 			errs := runConcurrently(5, func(n int) error {
 				if n == 0 {
-					return db.Update(ctx, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
+					return db.Update(ctx, func(tx *store.Tx) error { return tx.IncrementRevision(ctx, ws) })
 				}
 				return db.Update(ctx, func(tx *store.Tx) error {
 					return tx.Ledger().InsertCall(ctx, newCall(fmt.Sprintf("msg_%d_%d", i, n), "th"),
@@ -352,7 +352,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		o := newOperation("op_a", reeve.Prepared)
 		o.ResultID, o.RunID, o.ToolVersion, o.Policy, o.ArgsHash, o.Base, o.Code, o.Message = "msg_r", "run_1", "v",
 			"p", "h", "b", reeve.Timeout, "slow \x00"
-		o.Tries, o.NextAttemptAt, o.Owner, o.Resolution, o.ResolvedBy = 3, &next, "proc_1", reeve.RunAgain, "me"
+		o.Attempts, o.NextAttemptAt, o.Owner, o.Resolution, o.ResolvedBy = 3, &next, "proc_1", reeve.ResolveRetry, "me"
 		o.Undo, o.Spent = &reeve.Undo{Tool: "undo", Args: []byte(`{"a":1}`)}, reeve.Amount{Calls: 1, Micros: 5}
 		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, o) })
 		got := view(t, db, func(s *store.Snap) (reeve.Operation, error) {
@@ -432,10 +432,10 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		lost.Owner = "proc_other" // the same state with another owner
 		wantCode(t, transition(lost, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict)
 		// an update within the same state is allowed
-		must(t, transition(is, func(o *reeve.Operation) { o.Tries++ }))
+		must(t, transition(is, func(o *reeve.Operation) { o.Attempts++ }))
 		// another attempt was made since the operation was read
 		wantCode(t, transition(is, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict)
-		is.Tries++
+		is.Attempts++
 		must(t, transition(is, func(o *reeve.Operation) {
 			o.State, o.Owner, o.Code = reeve.Unknown, "",
 				reeve.UnknownOutcome
@@ -444,7 +444,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			return s.Ledger().ListUnknown(ctx, ws, 10)
 		})
 		equal(t, len(unknown), 1, "unknown operations")
-		must(t, transition(unknown[0], func(o *reeve.Operation) { o.Resolution = reeve.SkipIt }))
+		must(t, transition(unknown[0], func(o *reeve.Operation) { o.Resolution = reeve.ResolveSkip }))
 		// a decision by a person who has not seen the first decision
 		for _, second := range []reeve.State{reeve.Prepared, reeve.Committed} {
 			wantCode(t, transition(unknown[0], func(o *reeve.Operation) { o.State = second }), reeve.Conflict)
@@ -452,7 +452,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Operation, error) {
 			return s.Ledger().ListUnknown(ctx, ws, 10)
 		})), 0, "unknown operations after the decision")
-		unknown[0].Resolution = reeve.SkipIt
+		unknown[0].Resolution = reeve.ResolveSkip
 		other := unknown[0]
 		other.ResultID = "msg_other"
 		wantCode(t, transition(other, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict)
@@ -511,11 +511,11 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			o.RunID = "run_1"
 			return insertOperation(ctx, tx, o)
 		})
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, "run_1") }),
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().FindParkedOperation(ctx, ws, "run_1") }),
 			"op_run", "operation that parks the run")
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, "run_2") }),
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().FindParkedOperation(ctx, ws, "run_2") }),
 			"", "operation that parks another run")
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, "") }), "",
+		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().FindParkedOperation(ctx, ws, "") }), "",
 			"operation that parks an empty run id")
 	},
 

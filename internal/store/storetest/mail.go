@@ -57,7 +57,7 @@ var mail = map[string]func(*testing.T, *store.DB){
 				for _, m := range page.Mails {
 					got = append(got, m.Date.Format("02 ")+m.MessageID)
 				}
-				crowded = crowded || page.Crowded
+				crowded = crowded || page.TooManyToRank
 				if q.After = page.Next; q.After == nil {
 					return got, crowded
 				}
@@ -86,7 +86,7 @@ var mail = map[string]func(*testing.T, *store.DB){
 				}
 			}
 			q := func(most int, words ...string) store.MailSearch {
-				return store.MailSearch{Query: word(words...), Inboxes: in, All: len(in) == len(inboxes), Most: most}
+				return store.MailSearch{Query: word(words...), Inboxes: in, All: len(in) == len(inboxes), MaxRanked: most}
 			}
 			check(name+": within the ranking limit", q(60, "report"), false, byDate(inSearched(any)))
 			check(name+": over the ranking limit", q(10, "report"), true, byDate(inSearched(any)))

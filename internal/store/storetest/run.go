@@ -99,7 +99,7 @@ var runs = map[string]func(*testing.T, *store.DB){
 		must(t, transitionRun(t, db, "run_1", reeve.RunFailed))
 		rt := view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) { return s.Agents().Runtime(ctx, "agt_one") })
 		equal(t, rt.ActiveRun, "", "active run")
-		equal(t, rt.Failures, 1, "failures")
+		equal(t, rt.FailureStreak, 1, "failures")
 		equal(t, enqueueWake(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription}), false,
 			"inserted a key that was used")
 		// The throttle delays wakes of changes and timers. QueueNextDue returns the time when it ends.
@@ -252,7 +252,7 @@ var runs = map[string]func(*testing.T, *store.DB){
 			update(t, db, func(tx *store.Tx) error {
 				was, err := tx.Runs().GetRun(ctx, ws, "run_1")
 				is := was
-				is.State, is.Owner, is.Results = reeve.RunParked, "", results
+				is.State, is.Owner, is.ResultsToResume = reeve.RunParked, "", results
 				return cmp.Or(err, tx.Runs().TransitionRun(ctx, was, is))
 			})
 		}

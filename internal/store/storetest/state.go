@@ -114,7 +114,7 @@ var states = map[string]func(*testing.T, *store.DB){
 			stamp() // a change after the start of the run
 			equal(t, view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) {
 				return s.Agents().Runtime(ctx, "agt_one")
-			}).Status, reeve.StatusRunning, "status during the run")
+			}).Status, reeve.AgentRunning, "status during the run")
 			must(t, transitionRun(t, db, id, state))
 			return head
 		}
@@ -132,7 +132,7 @@ var states = map[string]func(*testing.T, *store.DB){
 		equal(t, s.Processed[seen.Node], seen.Counter, "processed: unchanged by a failed run")
 		equal(t, s.Slots.PrimaryGoal, "x", "slots")
 		r := view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) { return s.Agents().Runtime(ctx, "agt_one") })
-		if r.Status != reeve.StatusIdle || r.Failures != 1 || r.ActiveRun != "" || r.LastRunAt == nil {
+		if r.Status != reeve.AgentIdle || r.FailureStreak != 1 || r.ActiveRun != "" || r.LastRunAt == nil {
 			t.Errorf("%+v", r)
 		}
 		goal := store.DueAgent{AgentID: "agt_one", WorkspaceID: ws, SessionID: store.ScheduleLane + "t"}
