@@ -50,9 +50,9 @@ lint: ## gofmt, vet, staticcheck, errcheck, exhaustive
 	$(TOOL) errcheck -ignoretests -exclude tools/errcheck.txt $$($(GO) list ./... | grep -v /storetest)
 	$(TOOL) exhaustive -d $(PACKAGES)
 	$(GO) run ./cmd/toolgen -check examples/toolgen
+	cd bench && $(GO) vet ./...
 
 check: lint race ## the linters, and every test under the race detector
-	cd bench && $(GO) vet ./...
 
 crash: build ## kill the real server before and after every commit and effect, and count
 	REEVE_PG_FSYNC=on scripts/postgres run $(GO) test -count=1 -timeout 240m ./cmd/reeve -run 'TestCrash|_Kill|SurviveKills' -crash.full -v

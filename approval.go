@@ -7,17 +7,18 @@ type ApprovalState string
 
 // The states of an approval. All but Pending are final.
 const (
-	Pending  ApprovalState = "pending"
-	Approved ApprovalState = "approved"
-	Rejected ApprovalState = "denied"
-	Expired  ApprovalState = "expired"
-	// Lapsed means approved but not run, because the tool, the policy or the base had changed or the run had ended.
-	Lapsed ApprovalState = "lapsed"
+	ApprovalPending  ApprovalState = "pending"
+	ApprovalApproved ApprovalState = "approved"
+	ApprovalDenied   ApprovalState = "denied"
+	ApprovalExpired  ApprovalState = "expired"
+	// ApprovalLapsed means approved but not run, because the tool, the policy or the base had changed or the run had
+	// ended.
+	ApprovalLapsed ApprovalState = "lapsed"
 )
 
 // ApprovalStates lists the states of an approval.
 func ApprovalStates() []ApprovalState {
-	return []ApprovalState{Pending, Approved, Rejected, Expired, Lapsed}
+	return []ApprovalState{ApprovalPending, ApprovalApproved, ApprovalDenied, ApprovalExpired, ApprovalLapsed}
 }
 
 // Approval is a parked call that waits for a person. It is valid for the exact arguments, tool version and policy of
@@ -46,13 +47,13 @@ type Approval struct {
 
 // HasExpired reports whether the approval is pending and its time is over at now.
 func (a Approval) HasExpired(now time.Time) bool {
-	return a.State == Pending && !a.ExpiresAt.After(now)
+	return a.State == ApprovalPending && !a.ExpiresAt.After(now)
 }
 
 // AsOf returns the approval with its state at now. A pending approval may have expired before the store records it.
 func (a Approval) AsOf(now time.Time) Approval {
 	if a.HasExpired(now) {
-		a.State = Expired
+		a.State = ApprovalExpired
 	}
 	return a
 }

@@ -111,12 +111,12 @@ var goroutines = map[string]string{
 	"host/host.go":            "Run's own group",
 	"internal/automation/item_buffer.go": "what a script has noted is written after a while, if no call takes it " +
 		"along",
-	"internal/automation/step.go": "a step ends when whoever waits for it leaves",
-	"internal/gate/batch.go":      "reads of one response run together",
-	"internal/gate/invoke.go":     "a handler that hangs must not take the gate with it",
-	"internal/gate/worker.go":     "Run's own group, and Close's wait",
-	"internal/httpapi/once.go":    "a request that is made once goes on for a while without its caller",
-	"internal/httpapi/permit.go":  "waiting for a client's next lines ends when its permit is due for a check",
+	"internal/automation/step.go":     "a step ends when whoever waits for it leaves",
+	"internal/gate/batch.go":          "reads of one response run together",
+	"internal/gate/invoke.go":         "a handler that hangs must not take the gate with it",
+	"internal/gate/worker.go":         "Run's own group, and Close's wait",
+	"internal/httpapi/idempotency.go": "a request that is made once goes on for a while without its caller",
+	"internal/httpapi/permit.go":      "waiting for a client's next lines ends when its permit is due for a check",
 	"internal/httpapi/socket.go": "a connection is spoken to and watched while it is listened to; it " +
 		"waits for both",
 	"internal/httpapi/streams.go": "streams end when the server does",

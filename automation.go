@@ -58,8 +58,8 @@ func ParseVersion(s string) (major, minor int, err error) {
 	return major, minor, nil
 }
 
-// MaxSource is the maximum size of a script in bytes.
-const MaxSource = 1 << 20
+// MaxScriptSource is the maximum size of a script in bytes.
+const MaxScriptSource = 1 << 20
 
 // RunType is the purpose of an automation's run.
 type RunType string
@@ -84,8 +84,8 @@ const (
 	InternalFailure   FailureClass = "internal"   // Reeve has an error
 )
 
-// ClassOf returns the failure class of an error code.
-func ClassOf(c Code) FailureClass {
+// FailureClassOf returns the failure class of an error code.
+func FailureClassOf(c Code) FailureClass {
 	switch c {
 	case "":
 		return ""

@@ -9,12 +9,12 @@ type AutomationStatus string
 
 // The statuses.
 const (
-	StatusDraft     AutomationStatus = "draft"     // no version is active
-	StatusActive    AutomationStatus = "active"    // runs when it is woken
-	StatusPaused    AutomationStatus = "paused"    // a person paused it
-	StatusRetrying  AutomationStatus = "retrying"  // the network failed; a retry is scheduled
-	StatusRepairing AutomationStatus = "repairing" // the script failed; the maintainer repairs it
-	StatusStopped   AutomationStatus = "stopped"   // only a person can run it
+	AutomationDraft     AutomationStatus = "draft"     // no version is active
+	AutomationActive    AutomationStatus = "active"    // runs when it is woken
+	AutomationPaused    AutomationStatus = "paused"    // a person paused it
+	AutomationRetrying  AutomationStatus = "retrying"  // the network failed; a retry is scheduled
+	AutomationRepairing AutomationStatus = "repairing" // the script failed; the maintainer repairs it
+	AutomationStopped   AutomationStatus = "stopped"   // only a person can run it
 )
 
 // FailureState records the latest failures of an automation. It is deleted when a run succeeds or a person resumes the
@@ -27,8 +27,8 @@ type FailureState struct {
 	Message         string       `json:"message,omitempty"`
 	RunID           string       `json:"run_id" doc:"Run that failed last"`
 	RootID          string       `json:"root_run_id,omitempty" doc:"Run that the failed run repeats, or that run itself"`
-	NetworkFailures int          `json:"tries,omitempty" doc:"Consecutive network failures"`
-	Repairs         int          `json:"fixes,omitempty" doc:"Repairs started since the last success"`
+	NetworkFailures int          `json:"network_failures,omitempty" doc:"Consecutive network failures"`
+	Repairs         int          `json:"repairs,omitempty" doc:"Repairs started since the last success"`
 	RetryAt         *time.Time   `json:"retry_at,omitempty" doc:"Time of the next retry"`
 	RetryKey        string       `json:"retry_key,omitempty" doc:"Run key of the retry's wake"`
 	StoppedAt       *time.Time   `json:"stopped_at,omitempty" doc:"Set while only a person can run the automation"`
@@ -52,17 +52,17 @@ func (m Automation) status() AutomationStatus {
 	t := m.Failure
 	switch {
 	case m.PausedAt != nil:
-		return StatusPaused
+		return AutomationPaused
 	case t != nil && t.StoppedAt != nil:
-		return StatusStopped
+		return AutomationStopped
 	case m.ScriptID == "":
-		return StatusDraft
+		return AutomationDraft
 	case t != nil && t.ScriptJobID != "":
-		return StatusRepairing
+		return AutomationRepairing
 	case t != nil && t.RetryAt != nil:
-		return StatusRetrying
+		return AutomationRetrying
 	}
-	return StatusActive
+	return AutomationActive
 }
 
 // WithStatus returns the automation with its status set.
@@ -115,18 +115,18 @@ type ScriptJob struct {
 	Request     string         `json:"request" doc:"Instructions given to the agent"`
 	State       ScriptJobState `json:"state"`
 	Question    string         `json:"question,omitempty" doc:"Question that waits for an answer"`
-	Talk        []Exchange     `json:"talk,omitempty" doc:"Earlier questions and answers"`
+	Exchanges   []Exchange     `json:"exchanges,omitempty" doc:"Earlier questions and answers"`
 	ResultID    string         `json:"result_id,omitempty"`
 	Result      string         `json:"result,omitempty" doc:"Script version that the job produced"`
 	TimerID     string         `json:"schedule_id,omitempty" doc:"Plans only: schedule that starts with activation"`
 	Message     string         `json:"message,omitempty" doc:"How the job ended"`
-	Tries       int            `json:"tries,omitempty" doc:"Restarts after network failures"`
+	Restarts    int            `json:"restarts,omitempty" doc:"Restarts after network failures"`
 	CreatedAt   time.Time      `json:"created_at"`
 	ClosedAt    *time.Time     `json:"closed_at,omitempty"`
 }
 
-// Final reports whether a script job in this state has ended.
-func (s ScriptJobState) Final() bool { return s != ScriptJobOpen && s != ScriptJobAsking }
+// IsFinal reports whether a script job in this state has ended.
+func (s ScriptJobState) IsFinal() bool { return s != ScriptJobOpen && s != ScriptJobAsking }
 
 // PlanRequest asks the planner to write a script.
 type PlanRequest struct {

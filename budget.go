@@ -42,8 +42,8 @@ type OnExceed string
 
 // The values of OnExceed.
 const (
-	EndOver  OnExceed = "end"  // refuse the call
-	ParkOver OnExceed = "park" // park the call until a person approves it
+	EndOverBudget  OnExceed = "end"  // refuse the call
+	ParkOverBudget OnExceed = "park" // park the call until a person approves it
 )
 
 // Budget limits what a subject may spend. A limit of 0 means no limit. A call is charged to the budgets of its run, of

@@ -16,8 +16,8 @@ const (
 	ViaProposal Via = "proposal" // a person accepted a proposal
 )
 
-// FromBrain reports whether the brain of a run made the call. A brain makes no calls after its run has ended.
-func (v Via) FromBrain() bool { return v == ViaRun || v == ViaScript }
+// IsFromBrain reports whether the brain of a run made the call. A brain makes no calls after its run has ended.
+func (v Via) IsFromBrain() bool { return v == ViaRun || v == ViaScript }
 
 // Call is a request to call a tool through the gate.
 type Call struct {

@@ -11,26 +11,26 @@ import (
 
 // AgentConfig is an agent's config: the settings of its brain, and extensions of other programs by namespace.
 type AgentConfig struct {
-	SchemaVersion int                        `json:"schema_version,omitempty" minimum:"1"`
-	Rehearsal     *Rehearsal                 `json:"rehearsal,omitempty" doc:"Fixed plan of calls to follow instead of a model"`
-	Model         string                     `json:"model,omitempty" maxLength:"200" doc:"Default: the server's model"`
-	Instructions  string                     `json:"instructions,omitempty" doc:"System prompt; {{name}} inserts a variable"`
-	Variables     map[string]string          `json:"variables,omitempty" doc:"Default values of variables"`
-	MaxMoves      int                        `json:"max_moves,omitempty" minimum:"0" maximum:"200" doc:"Model requests per turn. Default: 25"`
-	MaxTokens     int                        `json:"max_tokens,omitempty" minimum:"0" maximum:"1000000" doc:"Tokens per answer. Default: 4096"`
-	Temperature   *float64                   `json:"temperature,omitempty" minimum:"0" maximum:"2"`
-	Effort        string                     `json:"effort,omitempty" enum:"low,medium,high"`
-	RecentTurns   *int                       `json:"recent_turns,omitempty" minimum:"0" maximum:"200" doc:"Earlier turns to send. Default: 20"`
-	ContextTokens int                        `json:"context_tokens,omitempty" minimum:"0" maximum:"2000000" doc:"Tokens of earlier turns. Default: 32000"`
-	Summaries     bool                       `json:"summaries,omitempty" doc:"Summarize turns that are no longer sent. Default: false"`
-	Notes         bool                       `json:"notes,omitempty" doc:"Take notes of each turn and recall relevant ones later. Default: false"`
-	Assembly      string                     `json:"assembly,omitempty" maxLength:"128" doc:"Automation that assembles the prompt. Default: built in"`
-	Extraction    string                     `json:"extraction,omitempty" maxLength:"128" doc:"Automation that takes notes. Default: the model"`
-	Extension     map[string]json.RawMessage `json:"extension,omitempty" doc:"Objects of other programs by namespace, such as org.example.gym"`
+	SchemaVersion    int                        `json:"schema_version,omitempty" minimum:"1"`
+	Rehearsal        *Rehearsal                 `json:"rehearsal,omitempty" doc:"Fixed plan of calls to follow instead of a model"`
+	Model            string                     `json:"model,omitempty" maxLength:"200" doc:"Default: the server's model"`
+	Instructions     string                     `json:"instructions,omitempty" doc:"System prompt; {{name}} inserts a variable"`
+	Variables        map[string]string          `json:"variables,omitempty" doc:"Default values of variables"`
+	MaxModelRequests int                        `json:"max_model_requests,omitempty" minimum:"0" maximum:"200" doc:"Model requests per turn. Default: 25"`
+	MaxTokens        int                        `json:"max_tokens,omitempty" minimum:"0" maximum:"1000000" doc:"Tokens per answer. Default: 4096"`
+	Temperature      *float64                   `json:"temperature,omitempty" minimum:"0" maximum:"2"`
+	Effort           string                     `json:"effort,omitempty" enum:"low,medium,high"`
+	RecentTurns      *int                       `json:"recent_turns,omitempty" minimum:"0" maximum:"200" doc:"Earlier turns to send. Default: 20"`
+	ContextTokens    int                        `json:"context_tokens,omitempty" minimum:"0" maximum:"2000000" doc:"Tokens of earlier turns. Default: 32000"`
+	Summaries        bool                       `json:"summaries,omitempty" doc:"Summarize turns that are no longer sent. Default: false"`
+	Notes            bool                       `json:"notes,omitempty" doc:"Take notes of each turn and recall relevant ones later. Default: false"`
+	Assembly         string                     `json:"assembly,omitempty" maxLength:"128" doc:"Automation that assembles the prompt. Default: built in"`
+	Extraction       string                     `json:"extraction,omitempty" maxLength:"128" doc:"Automation that takes notes. Default: the model"`
+	Extension        map[string]json.RawMessage `json:"extension,omitempty" doc:"Objects of other programs by namespace, such as org.example.gym"`
 }
 
-// MaxSteps is the maximum number of steps of a rehearsal.
-const MaxSteps = 1000
+// MaxRehearsalSteps is the maximum number of steps of a rehearsal.
+const MaxRehearsalSteps = 1000
 
 // Rehearsal is a fixed plan of calls that a run follows instead of a model.
 type Rehearsal struct {
@@ -48,8 +48,8 @@ type RehearsalStep struct {
 	Must    bool            `json:"must,omitempty" doc:"Fail the run if the call does not succeed"`
 }
 
-// ReadConfig parses an agent's config and checks the rules that its JSON Schema cannot express.
-func ReadConfig(raw json.RawMessage) (c AgentConfig, err error) {
+// ParseAgentConfig parses an agent's config and checks the rules that its JSON Schema cannot express.
+func ParseAgentConfig(raw json.RawMessage) (c AgentConfig, err error) {
 	if len(raw) == 0 {
 		return c, nil
 	}
@@ -62,6 +62,14 @@ func ReadConfig(raw json.RawMessage) (c AgentConfig, err error) {
 	if err != nil {
 		return c, InvalidField("/config", "cannot be read: "+err.Error(), "a config that matches /openapi.json")
 	}
+	if c.MaxModelRequests == 0 { // schema version 100 stored the name max_moves
+		var old struct {
+			MaxMoves float64 `json:"max_moves"`
+		}
+		if json.Unmarshal(raw, &old) == nil {
+			c.MaxModelRequests = int(old.MaxMoves)
+		}
+	}
 	return c, c.validate()
 }
 
@@ -70,9 +78,9 @@ func (c AgentConfig) validate() error {
 		return err
 	}
 	if c.Rehearsal != nil {
-		if n := len(c.Rehearsal.Steps); n > MaxSteps {
+		if n := len(c.Rehearsal.Steps); n > MaxRehearsalSteps {
 			return InvalidField("/config/rehearsal/steps", fmt.Sprintf("has %d steps", n),
-				fmt.Sprintf("at most %d", MaxSteps))
+				fmt.Sprintf("at most %d", MaxRehearsalSteps))
 		}
 		for i, s := range c.Rehearsal.Steps {
 			at := "/config/rehearsal/steps/" + strconv.Itoa(i)
@@ -89,8 +97,8 @@ func (c AgentConfig) validate() error {
 	return checkExtension("/config", c.Extension)
 }
 
-// Plan returns the rehearsal with its default output. It has no steps if the config has no rehearsal.
-func (c AgentConfig) Plan() Rehearsal {
+// RehearsalPlan returns the rehearsal with its default output. It has no steps if the config has no rehearsal.
+func (c AgentConfig) RehearsalPlan() Rehearsal {
 	var p Rehearsal
 	if c.Rehearsal != nil {
 		p = *c.Rehearsal

@@ -20,7 +20,7 @@ type Delegator struct {
 	AgentID string   `json:"agent_id"`
 	RunID   string   `json:"run_id,omitempty" doc:"Run of the delegator that created it"`
 	Tools   []string `json:"tools" doc:"Tools of that run; null means the agent's tools"`
-	Had     *Rights  `json:"-"` // rights at that time; hidden because it includes operator settings
+	Rights  *Rights  `json:"-"` // rights at that time; hidden because it includes operator settings
 }
 
 // JoinDelegators returns the delegators of both lists without duplicates.
@@ -36,7 +36,7 @@ func JoinDelegators(list, more []Delegator) []Delegator {
 
 // equals reports whether d and o are stored alike.
 func (d Delegator) equals(o Delegator) bool {
-	is, err := json.Marshal([]any{d, d.Had})
-	was, failed := json.Marshal([]any{o, o.Had})
+	is, err := json.Marshal([]any{d, d.Rights})
+	was, failed := json.Marshal([]any{o, o.Rights})
 	return err == nil && failed == nil && string(is) == string(was)
 }

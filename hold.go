@@ -38,14 +38,14 @@ type HeldWork struct {
 	ID          string     `json:"id" doc:"Id; of a wake the run key, of an automation the agent id"`
 	WorkspaceID string     `json:"workspace_id"`
 	Agent       string     `json:"agent,omitempty" doc:"Name of the agent"`
-	What        string     `json:"what" doc:"State and subject"`
-	Then        string     `json:"then" doc:"What happens to it on resume"`
+	Description string     `json:"description" doc:"State and subject"`
+	OnResume    string     `json:"on_resume" doc:"What happens to it on resume"`
 	At          *time.Time `json:"at,omitempty" doc:"When it started or is due"`
 	Overdue     bool       `json:"overdue,omitempty" doc:"It is due and would continue at once"`
 }
 
-// Skippable reports whether a resume can skip the work.
-func (w HeldWork) Skippable() bool {
+// IsSkippable reports whether a resume can skip the work.
+func (w HeldWork) IsSkippable() bool {
 	return w.Kind == HeldRun || w.Kind == HeldWake || w.Kind == HeldSchedule && w.Overdue
 }
 

@@ -44,8 +44,8 @@ type Invocation struct {
 	// Delegators implements [Invocation.OnBehalfOf]. It may be nil.
 	Delegators func(self bool) []Delegator
 
-	// Fits reports whether a result can be returned without truncation; see [Page]. It may be nil.
-	Fits func(result any) bool
+	// FitsOutput reports whether a result can be returned without truncation; see [Page]. It may be nil.
+	FitsOutput func(result any) bool
 
 	afterCommit func()
 
@@ -100,8 +100,8 @@ func (i *Invocation) UndoWith(tool string, args any) {
 	i.update(func() { i.undo = &Undo{Tool: tool, Args: b} })
 }
 
-// Settings decodes an agent's settings for a tool into v. They were validated when the tool was attached.
-func Settings(tool string, config json.RawMessage, v any) error {
+// DecodeSettings decodes an agent's settings for a tool into v. They were validated when the tool was attached.
+func DecodeSettings(tool string, config json.RawMessage, v any) error {
 	if len(config) == 0 {
 		return nil
 	}

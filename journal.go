@@ -77,8 +77,8 @@ func TaskStatuses() []TaskStatus {
 	return []TaskStatus{TaskOpen, TaskGroomed, TaskInProgress, TaskBlocked, TaskOnHold, TaskDone, TaskRejected}
 }
 
-// Closed reports whether the task is done or rejected.
-func (s TaskStatus) Closed() bool { return s == TaskDone || s == TaskRejected }
+// IsClosed reports whether the task is done or rejected.
+func (s TaskStatus) IsClosed() bool { return s == TaskDone || s == TaskRejected }
 
 // Priority is the priority of a task.
 type Priority string

@@ -40,20 +40,20 @@ type TaskDraft struct {
 
 // TaskChange changes a task. Absent fields stay unchanged. An empty text or a zero estimate removes the value.
 type TaskChange struct {
-	Title           *string        `json:"title,omitempty" minLength:"1" maxLength:"500"`
-	Description     *string        `json:"description,omitempty" maxLength:"102400"`
-	Status          *TaskStatus    `json:"status,omitempty" enum:"open,groomed,in_progress,blocked,on_hold,done,rejected"`
-	Priority        *Priority      `json:"priority,omitempty" enum:"urgent,high,medium,low"`
-	EstimateMinutes *int64         `json:"estimate_minutes,omitempty" minimum:"0" maximum:"600000" doc:"0 removes it"`
-	DueDate         *string        `json:"due_date,omitempty" maxLength:"10" doc:"Date, YYYY-MM-DD; empty removes it"`
-	Language        *string        `json:"language,omitempty" maxLength:"35" doc:"Language tag; empty removes it"`
-	CategoryID      *string        `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"New category"`
-	Rest            *TaskRemainder `json:"-"` // set by an undo only
+	Title           *string         `json:"title,omitempty" minLength:"1" maxLength:"500"`
+	Description     *string         `json:"description,omitempty" maxLength:"102400"`
+	Status          *TaskStatus     `json:"status,omitempty" enum:"open,groomed,in_progress,blocked,on_hold,done,rejected"`
+	Priority        *Priority       `json:"priority,omitempty" enum:"urgent,high,medium,low"`
+	EstimateMinutes *int64          `json:"estimate_minutes,omitempty" minimum:"0" maximum:"600000" doc:"0 removes it"`
+	DueDate         *string         `json:"due_date,omitempty" maxLength:"10" doc:"Date, YYYY-MM-DD; empty removes it"`
+	Language        *string         `json:"language,omitempty" maxLength:"35" doc:"Language tag; empty removes it"`
+	CategoryID      *string         `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"New category"`
+	LostValues      *TaskLostValues `json:"-"` // set by an undo only
 }
 
-// TaskRemainder has the values that a task lost as a side effect of a change: the labels of its former category and the
-// time when it was closed. An undo restores them.
-type TaskRemainder struct {
+// TaskLostValues has the values that a task lost as a side effect of a change: the labels of its former category and
+// the time when it was closed. An undo restores them.
+type TaskLostValues struct {
 	LabelIDs []string `json:"label_ids,omitempty" maxItems:"1000"`
 	ClosedAt string   `json:"closed_at,omitempty" maxLength:"40"`
 }
@@ -94,39 +94,39 @@ type ChecklistChange struct {
 	Title *string `json:"title,omitempty" minLength:"1" maxLength:"500"`
 }
 
-// ItemDraft is an item to add to a checklist.
-type ItemDraft struct {
+// ChecklistItemDraft is an item to add to a checklist.
+type ChecklistItemDraft struct {
 	Title   string `json:"title" minLength:"1" maxLength:"500"`
 	Checked bool   `json:"checked,omitempty"`
 }
 
-// ItemChange changes an item. Absent fields stay unchanged.
-type ItemChange struct {
+// ChecklistItemChange changes an item. Absent fields stay unchanged.
+type ChecklistItemChange struct {
 	ID      string  `json:"id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Title   *string `json:"title,omitempty" minLength:"1" maxLength:"500"`
 	Checked *bool   `json:"checked,omitempty"`
 }
 
-// ItemsDraft adds items to a checklist.
-type ItemsDraft struct {
-	Items []ItemDraft `json:"items" minItems:"1" maxItems:"1000"`
+// ChecklistItemsDraft adds items to a checklist.
+type ChecklistItemsDraft struct {
+	Items []ChecklistItemDraft `json:"items" minItems:"1" maxItems:"1000"`
 }
 
-// ItemsChange changes items of a checklist.
-type ItemsChange struct {
-	Items []ItemChange `json:"items" minItems:"1" maxItems:"1000"`
+// ChecklistItemsChange changes items of a checklist.
+type ChecklistItemsChange struct {
+	Items []ChecklistItemChange `json:"items" minItems:"1" maxItems:"1000"`
 }
 
-// ItemMove moves items to the end of another checklist and keeps their order.
-type ItemMove struct {
+// ChecklistItemMove moves items to the end of another checklist and keeps their order.
+type ChecklistItemMove struct {
 	ItemIDs       []string `json:"item_ids" minItems:"1" maxItems:"1000"`
 	FromID        string   `json:"from_checklist_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	ToID          string   `json:"to_checklist_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	PreserveState *bool    `json:"preserve_checked_state,omitempty" default:"true" doc:"If false, uncheck all moved items"`
 }
 
-// ItemSplit moves items to a new task.
-type ItemSplit struct {
+// ChecklistItemSplit moves items to a new task.
+type ChecklistItemSplit struct {
 	ItemIDs       []string `json:"item_ids" minItems:"1" maxItems:"1000"`
 	FromID        string   `json:"from_checklist_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	Title         string   `json:"new_task_title" minLength:"1" maxLength:"500"`
@@ -178,8 +178,8 @@ type PlanChange struct {
 	Deletes []string     `json:"deletes,omitempty" maxItems:"1000" doc:"Ids of blocks to remove"`
 }
 
-// Replan replaces the blocks of a day plan.
-type Replan struct {
+// PlanReplacement replaces the blocks of a day plan.
+type PlanReplacement struct {
 	Blocks []BlockDraft `json:"blocks" maxItems:"1000" doc:"All blocks; existing blocks without an entry are removed"`
 	From   string       `json:"from,omitempty" maxLength:"40" doc:"Keep blocks that start before this time; RFC 3339"`
 }

@@ -47,7 +47,7 @@ type BranchState string
 
 // The states of a branch. If the server crashes while it creates or discards a branch, the next use completes it.
 const (
-	BranchMaking     BranchState = "making"
+	BranchCreating   BranchState = "creating"
 	BranchReady      BranchState = "ready"
 	BranchDiscarding BranchState = "discarding"
 	BranchDiscarded  BranchState = "discarded" // the next command creates it again
@@ -55,7 +55,7 @@ const (
 
 // BranchStates lists the states of a branch.
 func BranchStates() []BranchState {
-	return []BranchState{BranchMaking, BranchReady, BranchDiscarding, BranchDiscarded}
+	return []BranchState{BranchCreating, BranchReady, BranchDiscarding, BranchDiscarded}
 }
 
 // ProjectRequest creates a project.

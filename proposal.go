@@ -76,11 +76,11 @@ type ChangeSet struct {
 
 // ChangeSetKey returns the id of an agent's change set for a run or a session. kind says which of the two id names.
 func ChangeSetKey(workspace, agent, kind, id string) string {
-	return Key(PrefixChangeSet, workspace, agent, kind, id)
+	return DeriveID(PrefixChangeSet, workspace, agent, kind, id)
 }
 
 // ProposalKey returns the operation id that applies a proposal. It is the same however often the proposal is accepted.
-func ProposalKey(proposal string) string { return Key(PrefixOperation, "proposal", proposal) }
+func ProposalKey(proposal string) string { return DeriveID(PrefixOperation, "proposal", proposal) }
 
 // SetDecision is the result of a decision on several items. Each item is decided on its own.
 type SetDecision struct {

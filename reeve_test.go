@@ -40,7 +40,7 @@ func TestIsID(t *testing.T) {
 			t.Errorf("%q passes for an id", s)
 		}
 	}
-	if k := reeve.Key("op", "a"); !reeve.IsID(k) {
+	if k := reeve.DeriveID("op", "a"); !reeve.IsID(k) {
 		t.Errorf("%s is not recognised", k)
 	}
 }
@@ -49,7 +49,7 @@ func TestKeysKeepTheirPartsApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOfN(rapid.String(), 0, 4)
 		a, b := parts.Draw(t, "a"), parts.Draw(t, "b")
-		if (reeve.Key("op", a...) == reeve.Key("op", b...)) != slices.Equal(a, b) {
+		if (reeve.DeriveID("op", a...) == reeve.DeriveID("op", b...)) != slices.Equal(a, b) {
 			t.Fatalf("keys of %q and %q", a, b)
 		}
 	})
@@ -59,8 +59,8 @@ func TestOperationTransitions(t *testing.T) {
 	final := map[reeve.State]bool{reeve.Committed: true, reeve.Failed: true, reeve.DeniedOp: true,
 		reeve.ProposedOp: true}
 	for _, s := range reeve.States() {
-		if s.Final() != final[s] {
-			t.Errorf("%s: Final() = %v", s, s.Final())
+		if s.IsFinal() != final[s] {
+			t.Errorf("%s: Final() = %v", s, s.IsFinal())
 		}
 		for _, next := range reeve.States() {
 			if err := s.CheckTransition(next); final[s] && err == nil {

@@ -58,7 +58,7 @@ func checkVersion(path string, v int) error {
 func checkExtension(path string, e map[string]json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(e)) {
 		at := path + "/extension/" + canonjson.EscapePointer(name)
-		if !namespacePattern.MatchString(name) || len(name) > MaxKey {
+		if !namespacePattern.MatchString(name) || len(name) > MaxSlotKey {
 			return InvalidField(at, "is not a namespace", "lower-case words joined by dots, such as org.example.gym")
 		}
 		if v, err := canonjson.Parse(e[name]); err != nil {
@@ -72,8 +72,8 @@ func checkExtension(path string, e map[string]json.RawMessage) error {
 
 // The limits of slots and extensions.
 const (
-	MaxKey   = 128       // bytes of a preference's key or a namespace
-	MaxSlots = 256 << 10 // bytes of all slots together
+	MaxSlotKey = 128       // bytes of a preference's key or a namespace
+	MaxSlots   = 256 << 10 // bytes of all slots together
 )
 
 // Validate checks the slots. Errors have a path below /slots.
@@ -95,8 +95,8 @@ func (s AgentSlots) Validate() error {
 	}
 	for _, k := range slices.Sorted(maps.Keys(s.Preferences)) {
 		at := "/slots/preferences/" + canonjson.EscapePointer(k)
-		if k == "" || len(k) > MaxKey {
-			return InvalidField(at, "is not a key", "1 to "+strconv.Itoa(MaxKey)+" bytes")
+		if k == "" || len(k) > MaxSlotKey {
+			return InvalidField(at, "is not a key", "1 to "+strconv.Itoa(MaxSlotKey)+" bytes")
 		}
 		if err := CheckText(at, s.Preferences[k]); err != nil {
 			return err
@@ -139,21 +139,21 @@ type RunStatus string
 
 // The run statuses.
 const (
-	StatusIdle    RunStatus = "idle"
-	StatusQueued  RunStatus = "queued"  // has queued wakes
-	StatusRunning RunStatus = "running" // has an active run
-	StatusParked  RunStatus = "parked"  // its run is parked
+	AgentIdle    RunStatus = "idle"
+	AgentQueued  RunStatus = "queued"  // has queued wakes
+	AgentRunning RunStatus = "running" // has an active run
+	AgentParked  RunStatus = "parked"  // its run is parked
 )
 
 // AgentRuntime is the status of an agent on this node. It is not shared between nodes.
 type AgentRuntime struct {
-	AgentID   string     `json:"agent_id"`
-	Status    RunStatus  `json:"run_status"`
-	ActiveRun string     `json:"active_run,omitempty" doc:"Active run, other than runs of schedules"`
-	Runs      int        `json:"open_runs" doc:"Runs that have not ended, including runs of schedules"`
-	Queued    int        `json:"queued_wakes"`
-	Failures  int        `json:"failure_streak"`
-	LastRunAt *time.Time `json:"last_run_at,omitempty" doc:"When the last run ended"`
+	AgentID       string     `json:"agent_id"`
+	Status        RunStatus  `json:"run_status"`
+	ActiveRun     string     `json:"active_run,omitempty" doc:"Active run, other than runs of schedules"`
+	OpenRuns      int        `json:"open_runs" doc:"Runs that have not ended, including runs of schedules"`
+	QueuedWakes   int        `json:"queued_wakes"`
+	FailureStreak int        `json:"failure_streak"`
+	LastRunAt     *time.Time `json:"last_run_at,omitempty" doc:"When the last run ended"`
 }
 
 // Stamp is the last writer of a shared row and the version vector at that time.

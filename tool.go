@@ -56,23 +56,23 @@ type Tool struct {
 	Broken       string          `json:"broken,omitempty" doc:"Why the tool cannot be called"`
 	CreatedAt    time.Time       `json:"created_at"`
 
-	Handler  Handler       `json:"-"` // executes a call
-	Check    SecurityCheck `json:"-"` // rejects arguments by security policy, before the handler runs; may be nil
-	Settings SecurityCheck `json:"-"` // rejects settings that refer to missing objects, when they are set; may be nil
-	Preview  Previewer     `json:"-"` // computes what would change; nil means no preview
-	Verify   Verifier      `json:"-"` // looks up the outcome of an attempt; verifiable tools only
+	Handler       Handler       `json:"-"` // executes a call
+	Check         SecurityCheck `json:"-"` // rejects arguments by security policy, before the handler runs; may be nil
+	CheckSettings SecurityCheck `json:"-"` // rejects settings that refer to missing objects, when they are set; may be nil
+	Preview       Previewer     `json:"-"` // computes what would change; nil means no preview
+	Verify        Verifier      `json:"-"` // looks up the outcome of an attempt; verifiable tools only
 
-	// Awaits is set for a local tool that starts work whose outcome is delivered later. Its callers wait for it.
-	Awaits bool `json:"-"`
+	// AwaitsOutcome is set for a local tool that starts work whose outcome is delivered later. Its callers wait for it.
+	AwaitsOutcome bool `json:"-"`
 	// Categories returns the categories that a call accesses. Nil means that the tool is not bound to categories.
 	Categories Classifier `json:"-"`
-	// Reads reports whether a call changes nothing although the tool can change something. Scripts may make such calls
+	// IsRead reports whether a call changes nothing although the tool can change something. Scripts may make such calls
 	// outside of items. Nil means that every call changes something.
-	Reads ReadDetector `json:"-"`
-	// Names lists the fields of results that have file names. Only stored secrets are redacted in them.
-	Names []string `json:"-"`
-	// PassTokens keeps the signature of JSON Web Tokens in results, which confirmation links need.
-	PassTokens bool `json:"-"`
+	IsRead ReadDetector `json:"-"`
+	// FileNameFields lists the fields of results that have file names. Only stored secrets are redacted in them.
+	FileNameFields []string `json:"-"`
+	// KeepTokenSignatures keeps the signature of JSON Web Tokens in results, which confirmation links need.
+	KeepTokenSignatures bool `json:"-"`
 }
 
 // Handler executes a call of a tool. The caller receives the returned value, a string as is and anything else as JSON.
@@ -189,7 +189,7 @@ func (t Tool) Validate() error {
 	if t.Async && t.Effect == Local {
 		bad("/async", "false", "a local tool cannot be asynchronous: its effect and record are one transaction")
 	}
-	if t.Awaits && t.Effect != Local {
+	if t.AwaitsOutcome && t.Effect != Local {
 		bad("/effect", "local", "a tool with Awaits must be local: the work it starts is written with the call")
 	}
 	if !slices.Contains(Risks(), t.Risk) {

@@ -117,10 +117,10 @@ func importFile(ctx context.Context, program, dir, file string, n int) {
 	}
 }
 
-type mail struct{ id, subject, sender, body string }
+type benchMail struct{ id, subject, sender, body string }
 
 // writeMbox makes mails and writes them to an mbox file.
-func writeMbox(file string, words []string, part, n int) []mail {
+func writeMbox(file string, words []string, part, n int) []benchMail {
 	r := rand.New(rand.NewPCG(uint64(part), 1))
 	text := func(n int) string {
 		var b strings.Builder
@@ -134,9 +134,9 @@ func writeMbox(file string, words []string, part, n int) []mail {
 	}
 	f := must(os.Create(file))
 	w := bufio.NewWriter(f)
-	mails := make([]mail, n)
+	mails := make([]benchMail, n)
 	for i := range mails {
-		m := mail{fmt.Sprintf("<%d.%d@bench>", part, i), strings.ReplaceAll(text(3+r.IntN(6)), "\n", " "),
+		m := benchMail{fmt.Sprintf("<%d.%d@bench>", part, i), strings.ReplaceAll(text(3+r.IntN(6)), "\n", " "),
 			fmt.Sprintf("Person %d <person%d@bench.example>", i%997, i%997), text(40 + r.IntN(160))}
 		mails[i] = m
 		fmt.Fprintf(w,
@@ -149,7 +149,7 @@ func writeMbox(file string, words []string, part, n int) []mail {
 }
 
 // insertMails writes mails to the bare database, 500 to a transaction.
-func insertMails(ctx context.Context, db *sql.DB, mails []mail) {
+func insertMails(ctx context.Context, db *sql.DB, mails []benchMail) {
 	for some := range slices.Chunk(mails, 500) {
 		tx := must(db.BeginTx(ctx, nil))
 		stmt := must(tx.PrepareContext(ctx, `

@@ -56,7 +56,7 @@ func (s AutomationService) Resume(ctx context.Context, id string) (reeve.Automat
 	return post[reeve.Automation](ctx, s.conn, path("automations", id, "resume"), nil)
 }
 
-// Start asks for a run. [RunService.OfWake] gives it, by its wake.
+// Start asks for a run. [RunService.WaitForWake] returns it, by its wake.
 func (s AutomationService) Start(ctx context.Context, id string,
 	r reeve.AutomationRunRequest) (reeve.AutomationRun, error) {
 	return post[reeve.AutomationRun](ctx, s.conn, path("automations", id, "runs"), r)
@@ -72,8 +72,8 @@ func (s AutomationService) Run(ctx context.Context, id, run string) (reeve.Autom
 	return get[reeve.AutomationRun](ctx, s.conn, path("automations", id, "runs", run), nil)
 }
 
-// WatchRun follows a run until it has ended or is parked, and shows each step.
-func (s AutomationService) WatchRun(ctx context.Context, id, run string,
+// WaitForRun waits until a run has ended or is parked. It calls show with each change.
+func (s AutomationService) WaitForRun(ctx context.Context, id, run string,
 	show func(reeve.AutomationRun)) (out reeve.AutomationRun, err error) {
 	err = s.FollowRun(ctx, id, run, func(r reeve.AutomationRun) error {
 		out = r
@@ -159,8 +159,8 @@ func (s ScriptJobService) Get(ctx context.Context, id string) (reeve.ScriptJob, 
 	return get[reeve.ScriptJob](ctx, s.conn, path("script-jobs", id), nil)
 }
 
-// Watch looks at a script job until it is over, or asks something.
-func (s ScriptJobService) Watch(ctx context.Context, id string) (k reeve.ScriptJob, err error) {
+// Wait waits until a script job has ended or asks a question.
+func (s ScriptJobService) Wait(ctx context.Context, id string) (k reeve.ScriptJob, err error) {
 	err = patiently(ctx, "script job "+id+" is not over", false, func() (bool, error) {
 		k, err = s.Get(ctx, id)
 		return k.State != reeve.ScriptJobOpen, err

@@ -22,7 +22,7 @@ func (s CallService) Call(ctx context.Context, agent string, call api.CallReques
 }
 
 // Batch has an agent make several calls, as one model response does: reads together, others alone and in order.
-func (s CallService) Batch(ctx context.Context, agent string, b api.BatchRequest) (out api.BatchAnswer, err error) {
+func (s CallService) Batch(ctx context.Context, agent string, b api.BatchRequest) (out api.BatchResponse, err error) {
 	key := s.conn.key()
 	b.Calls = slices.Clone(b.Calls)
 	for i := range b.Calls {
@@ -35,12 +35,12 @@ func (s CallService) Batch(ctx context.Context, agent string, b api.BatchRequest
 		again: "ask again with the idempotency_key of each call, " + key + ".0 and so on: nothing is done twice"}, &out)
 }
 
-// Judge says what the gate would say of a call now, without making it.
-func (s CallService) Judge(ctx context.Context, agent string, call api.CallRequest) (reeve.Explanation, error) {
+// Preview returns the gate's decision on a call without making the call.
+func (s CallService) Preview(ctx context.Context, agent string, call api.CallRequest) (reeve.Explanation, error) {
 	return post[reeve.Explanation](ctx, s.conn, path("agents", agent, "calls", "explain"), call)
 }
 
-// Explain says what each step of the gate said of a past call. The id is the call's or its operation's.
+// Explain returns the verdict of each gate step on a past call. The id is that of the call or of its operation.
 func (s CallService) Explain(ctx context.Context, id string) (reeve.Explanation, error) {
 	return get[reeve.Explanation](ctx, s.conn, path("calls", id, "explanation"), nil)
 }

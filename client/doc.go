@@ -6,7 +6,7 @@
 // The methods are grouped by resource: c.Agents().Create, c.Runs().List, c.Conversations().Follow.
 //
 // Every error is a *reeve.Error with the code the server gave, so errors.Is works across the wire as it does inside the
-// server. [Rejected] gives what else the server said, such as the request id.
+// server. [ProblemOf] returns what else the server said, such as the request id.
 //
 // Every POST carries an Idempotency-Key. When the answer to a call is lost, the error has the code UnknownOutcome and
 // its hint names the key: asking again with it does nothing twice.

@@ -167,13 +167,14 @@ func (s ChecklistService) Delete(ctx context.Context, id string) error {
 }
 
 // AddItems adds items to a checklist.
-func (s ChecklistService) AddItems(ctx context.Context, checklist string, r reeve.ItemsDraft) (reeve.Checklist, error) {
+func (s ChecklistService) AddItems(ctx context.Context, checklist string,
+	r reeve.ChecklistItemsDraft) (reeve.Checklist, error) {
 	return post[reeve.Checklist](ctx, s.conn, path("journal", "checklists", checklist, "items"), r)
 }
 
 // UpdateItems changes items of a checklist.
 func (s ChecklistService) UpdateItems(ctx context.Context, checklist string,
-	r reeve.ItemsChange) (reeve.Checklist, error) {
+	r reeve.ChecklistItemsChange) (reeve.Checklist, error) {
 	return patch[reeve.Checklist](ctx, s.conn, path("journal", "checklists", checklist, "items"), r)
 }
 
@@ -183,12 +184,12 @@ func (s ChecklistService) DeleteItem(ctx context.Context, checklist, item string
 }
 
 // MoveItems moves items to another checklist; it gives both.
-func (s ChecklistService) MoveItems(ctx context.Context, r reeve.ItemMove) (api.ChecklistList, error) {
+func (s ChecklistService) MoveItems(ctx context.Context, r reeve.ChecklistItemMove) (api.ChecklistList, error) {
 	return post[api.ChecklistList](ctx, s.conn, path("journal", "item-moves"), r)
 }
 
 // SplitItems moves items to a new task.
-func (s ChecklistService) SplitItems(ctx context.Context, r reeve.ItemSplit) (reeve.TasksChanged, error) {
+func (s ChecklistService) SplitItems(ctx context.Context, r reeve.ChecklistItemSplit) (reeve.TasksChanged, error) {
 	return post[reeve.TasksChanged](ctx, s.conn, path("journal", "item-splits"), r)
 }
 
@@ -249,7 +250,7 @@ func (s DayPlanService) ChangeBlocks(ctx context.Context, day string, r reeve.Pl
 }
 
 // Replan replaces the blocks of the user's plan of a day.
-func (s DayPlanService) Replan(ctx context.Context, day string, r reeve.Replan) (reeve.DayPlan, error) {
+func (s DayPlanService) Replan(ctx context.Context, day string, r reeve.PlanReplacement) (reeve.DayPlan, error) {
 	return put[reeve.DayPlan](ctx, s.conn, path("journal", "plans", day, "blocks"), r)
 }
 

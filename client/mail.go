@@ -40,7 +40,7 @@ func (s MailService) BeginImport(ctx context.Context, r reeve.MailImportRequest)
 	}
 	// there was a server; if it began one, that one is taken up
 	if err = begin(); reeve.CodeOf(err) == reeve.UnknownOutcome {
-		err = Insist(ctx, begin)
+		err = RetryUnavailable(ctx, begin)
 	}
 	return out, err
 }
@@ -49,7 +49,7 @@ func (s MailService) BeginImport(ctx context.Context, r reeve.MailImportRequest)
 // it is sent; so a server that goes away is waited for, for a minute.
 func (s MailService) AddBatch(ctx context.Context, id, after, position string,
 	lines []byte) (out reeve.MailImport, err error) {
-	err = Insist(ctx, func() error {
+	err = RetryUnavailable(ctx, func() error {
 		r := &request{method: http.MethodPost, path: path("mail", "imports", id, "batches"),
 			query: url.Values{"after": {after}, "position": {position}}, lines: lines}
 		if lines == nil {
@@ -62,15 +62,16 @@ func (s MailService) AddBatch(ctx context.Context, id, after, position string,
 
 // FinishImport ends an import.
 func (s MailService) FinishImport(ctx context.Context, id, position string) (out reeve.MailImport, err error) {
-	err = Insist(ctx, func() error {
+	err = RetryUnavailable(ctx, func() error {
 		return s.conn.do(ctx, &request{method: http.MethodPost, path: path("mail", "imports", id, "finish"),
 			query: url.Values{"position": {position}}}, &out)
 	})
 	return out, err
 }
 
-// Insist asks again while nobody answers, for a minute. It is for what may be asked twice.
-func Insist(ctx context.Context, ask func() error) error {
+// RetryUnavailable calls ask again, for up to a minute, while it fails because the server is unavailable, too busy or
+// slow, or because the answer was lost. Use it only for requests that may be repeated.
+func RetryUnavailable(ctx context.Context, ask func() error) error {
 	began := reeve.Monotonic()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		err := ask()

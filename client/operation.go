@@ -43,7 +43,7 @@ func (s OperationService) Undo(ctx context.Context, id string) (reeve.Result, er
 func (s OperationService) Wait(ctx context.Context, id string) (op reeve.Operation, err error) {
 	err = patiently(ctx, "operation "+id+" is not done", false, func() (bool, error) {
 		op, err = s.Get(ctx, id)
-		return op.State.Final() || op.State == reeve.Unknown, err
+		return op.State.IsFinal() || op.State == reeve.Unknown, err
 	})
 	return op, err
 }

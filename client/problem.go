@@ -18,14 +18,14 @@ import (
 	"reeve/internal/backoff"
 )
 
-// Rejection is the problem a server reported, whole. It is the cause of the *reeve.Error that the client's methods
-// return.
-type Rejection struct {
+// ProblemError is the problem document of an error response. It is the cause of the *reeve.Error that the client's
+// methods return.
+type ProblemError struct {
 	api.Problem
 }
 
-// Error is for logs; people are shown the *reeve.Error around it.
-func (r *Rejection) Error() string {
+// Error returns a text for logs. People see the *reeve.Error around it.
+func (r *ProblemError) Error() string {
 	s := fmt.Sprintf("HTTP %d", r.Status)
 	if r.RequestID != "" {
 		s += ", request " + r.RequestID
@@ -36,9 +36,9 @@ func (r *Rejection) Error() string {
 	return s
 }
 
-// Rejected returns the problem the server reported, if err is one.
-func Rejected(err error) (api.Problem, bool) {
-	var r *Rejection
+// ProblemOf returns the problem document in err's chain. It returns false if there is none.
+func ProblemOf(err error) (api.Problem, bool) {
+	var r *ProblemError
 	if errors.As(err, &r) {
 		return r.Problem, true
 	}
@@ -68,7 +68,7 @@ func (c *conn) rejection(resp *http.Response) error {
 		message = p.Title
 	}
 	return &reeve.Error{Code: p.Code, Message: message, Hint: p.Hint, Fields: p.Errors,
-		RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
+		RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &ProblemError{p}}
 }
 
 // stranger is for answers that no Reeve server gives: another server, or a proxy in between.
@@ -78,7 +78,7 @@ func (c *conn) stranger(resp *http.Response) error {
 		Detail: fmt.Sprintf("what answers at %s is not a Reeve server: it said %s", c.base, resp.Status),
 		Hint:   "check the address"}
 	return &reeve.Error{Code: p.Code, Message: p.Detail, Hint: p.Hint,
-		RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &Rejection{p}}
+		RetryAfter: backoff.RetryAfter(resp.Header.Get("Retry-After"), time.Second), Err: &ProblemError{p}}
 }
 
 // isReeve reports whether an answer carries the id that a Reeve server gives each request. Proxies may add ids of their

@@ -54,7 +54,7 @@ func TestProblemSurvivesTheWire(t *testing.T) {
 		e.Fields[0].Expected != "good" {
 		t.Errorf("got %+v", e)
 	}
-	p, ok := client.Rejected(err)
+	p, ok := client.ProblemOf(err)
 	if !ok || p.RequestID != "req_1" || p.CallID != "msg_1" || p.Status != 409 {
 		t.Errorf("got %+v, %v", p, ok)
 	}
@@ -96,7 +96,7 @@ func TestStrangersDoNothing(t *testing.T) {
 	var copied strings.Builder
 	_, backup := c.Server().Backup(t.Context(), &copied)
 	for name, err := range map[string]error{"a backup": backup, "a removal": c.Agents().Delete(t.Context(), "clerk"),
-		"a look": c.Server().Ready(t.Context())} {
+		"a look": c.Server().CheckReady(t.Context())} {
 		if err == nil || !strings.Contains(err.Error(), "is not a Reeve server") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -47,8 +47,8 @@ func (s RunService) Cancel(ctx context.Context, id string) (reeve.Run, error) {
 	return post[reeve.Run](ctx, s.conn, path("runs", id, "cancel"), nil)
 }
 
-// Create asks for a run of an agent. The same key wakes it once; without one, each request does. [RunService.OfWake]
-// gives the run.
+// Create asks for a run of an agent. The same key wakes it once; without one, each request does.
+// [RunService.WaitForWake] gives the run.
 func (s WakeService) Create(ctx context.Context, agent, key string, w api.WakeRequest) (out reeve.Wake, err error) {
 	if key == "" {
 		key = s.conn.key()
@@ -67,10 +67,11 @@ func (s WakeService) Get(ctx context.Context, key string) (reeve.Wake, error) {
 	return get[reeve.Wake](ctx, s.conn, path("wakes", key), nil)
 }
 
-// OfWake waits until a run serves the wake, and gives the run. A wake that is skipped is an error with the code
-// Skipped. With states, a wake that is behind a run of its agent in one of them is an error with the code InProgress,
-// and the run is that one.
-func (s RunService) OfWake(ctx context.Context, w reeve.Wake, behind ...reeve.RunState) (run reeve.Run, err error) {
+// WaitForWake waits until a run serves the wake and returns the run. It fails with Skipped if the wake is skipped. If
+// the wake waits behind another run of its agent in one of the states behind, WaitForWake fails with InProgress and
+// returns that run.
+func (s RunService) WaitForWake(ctx context.Context, w reeve.Wake,
+	behind ...reeve.RunState) (run reeve.Run, err error) {
 	err = patiently(ctx, "the agent is not awake yet", true, func() (bool, error) {
 		is, err := WakeService(s).Get(ctx, w.RunKey)
 		if err != nil {
@@ -126,7 +127,7 @@ func (s RunService) first(ctx context.Context, agent string, state reeve.RunStat
 func (s RunService) Wait(ctx context.Context, id string, until ...reeve.RunState) (run reeve.Run, err error) {
 	err = patiently(ctx, "run "+id+" has not ended", false, func() (bool, error) {
 		run, err = s.Get(ctx, id)
-		return run.State.Final() || slices.Contains(until, run.State) && !run.WaitsForAgents, err
+		return run.State.IsFinal() || slices.Contains(until, run.State) && !run.WaitsForAgents, err
 	})
 	return run, err
 }

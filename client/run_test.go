@@ -31,14 +31,14 @@ func TestRunOf(t *testing.T) {
 		answer("application/json", 200, body)(w, r)
 	})
 	mine := reeve.Wake{AgentID: "agt_1", RunKey: "agt/mine"}
-	if r, err := c.Runs().OfWake(t.Context(), mine); err != nil || r.ID != "run_1" || looks != 2 {
+	if r, err := c.Runs().WaitForWake(t.Context(), mine); err != nil || r.ID != "run_1" || looks != 2 {
 		t.Errorf("got %+v, %v after %d looks", r, err, looks)
 	}
-	if _, err := c.Runs().OfWake(t.Context(), mine); reeve.CodeOf(err) != reeve.Skipped ||
+	if _, err := c.Runs().WaitForWake(t.Context(), mine); reeve.CodeOf(err) != reeve.Skipped ||
 		!strings.Contains(err.Error(), "the agent is stopped") {
 		t.Errorf("skipped: got %v", err)
 	}
-	if _, err := c.Runs().OfWake(t.Context(), mine); reeve.CodeOf(err) != reeve.NotFound {
+	if _, err := c.Runs().WaitForWake(t.Context(), mine); reeve.CodeOf(err) != reeve.NotFound {
 		t.Errorf("gone: got %v", err)
 	}
 }
@@ -46,7 +46,7 @@ func TestRunOf(t *testing.T) {
 // A wake behind a run that waits for a person says so to whoever asks for it, however many wait; a turn, or a run that
 // only waits for an agent, is in nobody's way.
 func TestRunOf_Behind(t *testing.T) {
-	goesOn := `,"goes_on":true`
+	goesOn := `,"waits_for_agents":true`
 	looks := 0
 	c := speak(t, func(w http.ResponseWriter, r *http.Request) {
 		body := map[string]string{
@@ -62,7 +62,7 @@ func TestRunOf_Behind(t *testing.T) {
 		}
 		answer("application/json", 200, body)(w, r)
 	})
-	r, err := c.Runs().OfWake(t.Context(), reeve.Wake{AgentID: "agt_1", RunKey: "mine"}, reeve.RunParked)
+	r, err := c.Runs().WaitForWake(t.Context(), reeve.Wake{AgentID: "agt_1", RunKey: "mine"}, reeve.RunParked)
 	if reeve.CodeOf(err) != reeve.InProgress || !strings.Contains(err.Error(), "run_1") || r.ID != "run_1" ||
 		looks != 2 {
 		t.Errorf("got %+v, %v after %d looks", r, err, looks)

@@ -19,11 +19,11 @@ func (s ServerService) Doctor(ctx context.Context) (api.DoctorReport, error) {
 	return get[api.DoctorReport](ctx, s.conn, path("doctor"), nil)
 }
 
-// Healthy returns nil when the server's process is up. It needs no token.
-func (s ServerService) Healthy(ctx context.Context) error { return s.probe(ctx, "/healthz") }
+// CheckHealth returns nil when the server's process is up. It needs no token.
+func (s ServerService) CheckHealth(ctx context.Context) error { return s.probe(ctx, "/healthz") }
 
-// Ready returns nil when the server can serve. It needs no token.
-func (s ServerService) Ready(ctx context.Context) error { return s.probe(ctx, "/readyz") }
+// CheckReady returns nil when the server can serve. It needs no token.
+func (s ServerService) CheckReady(ctx context.Context) error { return s.probe(ctx, "/readyz") }
 
 func (s ServerService) probe(ctx context.Context, path string) error {
 	return s.conn.do(ctx, &request{method: http.MethodGet, path: path}, nil)

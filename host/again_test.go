@@ -35,8 +35,8 @@ func TestG11_NotRunAgainAgainstThePolicy(t *testing.T) {
 		if got := settle(h, op.ID); got.State != reeve.DeniedOp || got.Code != reeve.Denied || got.Message == "" ||
 			sent.n.Load() != before {
 			t.Errorf("%s: sent %d times more, %+v", name, sent.n.Load()-before, got)
-		} else if got.Tries != op.Tries {
-			t.Errorf("%s: %d tries, and there were %d", name, got.Tries, op.Tries)
+		} else if got.Attempts != op.Attempts {
+			t.Errorf("%s: %d tries, and there were %d", name, got.Attempts, op.Attempts)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func TestG11_AnAnswerIsAboutWhatWasSeen(t *testing.T) {
 	for name, tries := range map[string]int{"unsafe": 1, "keyed": 5} {
 		op := settle(h, h.Call(h.Agent("a-"+name, name).ID, name, nil).OperationID)
 		path, before := "/api/operations/"+op.ID+"/resolve", sent.n.Load()
-		if op.State != reeve.Unknown || op.Tries != tries {
+		if op.State != reeve.Unknown || op.Attempts != tries {
 			t.Fatalf("%s: %+v", name, op)
 		}
 		var said, all sync.WaitGroup
@@ -59,7 +59,7 @@ func TestG11_AnAnswerIsAboutWhatWasSeen(t *testing.T) {
 		for range cap(codes) {
 			all.Go(func() {
 				said.Wait()
-				codes <- h.Do("POST", path, object{"resolution": "retry", "tries": tries}).Status
+				codes <- h.Do("POST", path, object{"resolution": "retry", "attempts": tries}).Status
 			})
 		}
 		said.Done()
@@ -74,12 +74,12 @@ func TestG11_AnAnswerIsAboutWhatWasSeen(t *testing.T) {
 			}
 		}
 		got := settle(h, op.ID)
-		if got.State != reeve.Unknown || got.Tries != 2*tries || taken != 1 || sent.n.Load()-before != int64(tries) {
+		if got.State != reeve.Unknown || got.Attempts != 2*tries || taken != 1 || sent.n.Load()-before != int64(tries) {
 			t.Errorf("%s: %d answers were taken, it was sent %d times more: %+v", name, taken, sent.n.Load()-before,
 				got)
 		}
 		for _, word := range []string{"retry", "skip", "happened"} {
-			r := h.Do("POST", path, object{"resolution": word, "tries": tries})
+			r := h.Do("POST", path, object{"resolution": word, "attempts": tries})
 			if r.Status != http.StatusConflict || !strings.Contains(string(r.Body), `"STALE"`) ||
 				!strings.Contains(string(r.Body), "was retried meanwhile") {
 				t.Errorf("%s, %s, of the time before: %d %s", name, word, r.Status, r.Body)
@@ -136,18 +136,18 @@ func TestG11_TriesGoOnThroughAnApproval(t *testing.T) {
 			budget(h, "agent:"+a.ID, object{"limit": object{"calls": 1}, "on_exceed": "park"})
 			first := settle(h, h.Call(a.ID, name, nil).OperationID)
 			path := "/api/operations/" + first.ID + "/resolve"
-			h.Want(http.StatusOK, nil, "POST", path, object{"resolution": "retry", "tries": first.Tries})
-			if parked := settle(h, first.ID); parked.State != reeve.Parked || parked.Tries != first.Tries {
+			h.Want(http.StatusOK, nil, "POST", path, object{"resolution": "retry", "attempts": first.Attempts})
+			if parked := settle(h, first.ID); parked.State != reeve.Parked || parked.Attempts != first.Attempts {
 				t.Fatalf("%+v", parked)
 			}
 			h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox(h).Approvals[0].ID+"/decision",
 				object{"decision": "approve"})
 			second := settle(h, first.ID)
-			if second.State != reeve.Unknown || second.Tries != 2*first.Tries {
-				t.Fatalf("%+v, after %d tries", second, first.Tries)
+			if second.State != reeve.Unknown || second.Attempts != 2*first.Attempts {
+				t.Fatalf("%+v, after %d tries", second, first.Attempts)
 			}
-			h.Want(http.StatusConflict, nil, "POST", path, object{"resolution": "skip", "tries": first.Tries})
-			h.Want(http.StatusOK, nil, "POST", path, object{"resolution": "skip", "tries": second.Tries})
+			h.Want(http.StatusConflict, nil, "POST", path, object{"resolution": "skip", "attempts": first.Attempts})
+			h.Want(http.StatusOK, nil, "POST", path, object{"resolution": "skip", "attempts": second.Attempts})
 		})
 	}
 }

@@ -75,14 +75,14 @@ func TestG14_APrivilegedCallIsParkedAsARow(t *testing.T) {
 	}
 	if got.Tool != "guarded" || got.Args != `{"a":1,"b":2}` || got.AgentID != a.ID ||
 		got.Reason != "the boss wants it" || got.Why == "" ||
-		got.Preview != `+ {"a":1,"b":2}` || got.OperationID != res.OperationID || got.State != reeve.Pending {
+		got.Preview != `+ {"a":1,"b":2}` || got.OperationID != res.OperationID || got.State != reeve.ApprovalPending {
 		t.Errorf("the inbox shows %+v", got)
 	}
 	if n := len(inbox(h).Approvals); n != 22 || g.ran.count() != 0 {
 		t.Errorf("%d wait, %d ran", n, g.ran.count())
 	}
 	decide(h, res.ApprovalID, "approve")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if g.ran.count() != 1 || g.args.Load() != `{"a":1,"b":2}` || g.op.Load() != res.OperationID {
 		t.Errorf("%d ran, with %v as %v", g.ran.count(), g.args.Load(), g.op.Load())
 	}
@@ -160,11 +160,12 @@ func TestG14_AnApprovalLapsesWhenWhatItWasGivenForChanges(t *testing.T) {
 				if order == "after the answer" {
 					change(h, a, &g)
 				}
-				h.Settle(t.Context())
+				h.RunUntilIdle(t.Context())
 				op := operation(h, res.OperationID)
 				var got reeve.Approval
 				h.Want(http.StatusOK, &got, "GET", "/api/approvals/"+res.ApprovalID, nil)
-				if g.ran.count() != 0 || op.State != reeve.DeniedOp || op.ResultID == "" || got.State != reeve.Lapsed {
+				if g.ran.count() != 0 || op.State != reeve.DeniedOp || op.ResultID == "" ||
+					got.State != reeve.ApprovalLapsed {
 					t.Errorf("%d ran, %+v, %+v", g.ran.count(), op, got)
 				}
 				if name == "gone" {
@@ -196,14 +197,15 @@ func TestG14_TheApprovalsOfAnAgentThatIsGoneLapse(t *testing.T) {
 			}
 			var got reeve.Approval
 			h.Want(http.StatusOK, &got, "GET", "/api/approvals/"+res.ApprovalID, nil)
-			if op := operation(h, res.OperationID); got.State != reeve.Lapsed || got.Comment != "the agent was "+name ||
+			if op := operation(h, res.OperationID); got.State != reeve.ApprovalLapsed ||
+				got.Comment != "the agent was "+name ||
 				op.State != reeve.DeniedOp || op.ResultID == "" {
 				t.Errorf("%+v, %+v", got, op)
 			}
 			h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision",
 				map[string]any{"decision": "approve"})
 			decide(h, stays.ApprovalID, "approve")
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 			if g.ran.count() != 1 {
 				t.Errorf("%d ran", g.ran.count())
 			}
@@ -239,7 +241,7 @@ func TestG14_AnotherToolVersionIsNotApproved(t *testing.T) {
 	for _, res := range []reeve.Result{sent, compiled} {
 		decide(h, res.ApprovalID, "approve")
 	}
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	for _, res := range []reeve.Result{sent, compiled} {
 		if op := operation(h, res.OperationID); op.State != reeve.DeniedOp || op.Code != reeve.Stale {
 			t.Errorf("%+v", op)
@@ -282,7 +284,7 @@ func TestG14_TheFirstAnswerWins(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		want, runs := reeve.DeniedOp, 0
 		if verdict.Load() == "approve" {
 			want, runs = reeve.Committed, 1
@@ -309,13 +311,13 @@ func TestG14_AnApprovalExpiresClosed(t *testing.T) {
 	h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+late.ApprovalID+"/decision",
 		map[string]any{"decision": "approve"})
 	eventually(t, "the other, which nobody looks at, to expire", func() bool {
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		return operation(h, unseen.OperationID).State == reeve.DeniedOp
 	})
 	for _, res := range []reeve.Result{late, unseen} {
 		var got reeve.Approval
 		h.Want(http.StatusOK, &got, "GET", "/api/approvals/"+res.ApprovalID, nil)
-		if op := operation(h, res.OperationID); got.State != reeve.Expired || op.State != reeve.DeniedOp ||
+		if op := operation(h, res.OperationID); got.State != reeve.ApprovalExpired || op.State != reeve.DeniedOp ||
 			op.Code != reeve.Denied {
 			t.Errorf("%+v, %+v", got, op)
 		}
@@ -339,16 +341,17 @@ func TestG14_AVoidApprovalIsAConflict(t *testing.T) {
 		h.Call(a.ID, "guarded", map[string]any{"n": 2}), h.Call(a.ID, "guarded", map[string]any{"n": 3})
 	decide(h, denied.ApprovalID, "deny")
 	decide(h, used.ApprovalID, "approve")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	decide(h, lapsed.ApprovalID, "approve")
 	g.base.Store("v2")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	for _, c := range []struct {
 		id   string
 		want reeve.ApprovalState
 		says string
-	}{{denied.ApprovalID, reeve.Rejected, "decided already"}, {lapsed.ApprovalID, reeve.Lapsed, "has lapsed"},
-		{used.ApprovalID, reeve.Approved, "decided already"}} {
+	}{{denied.ApprovalID, reeve.ApprovalDenied, "decided already"}, {lapsed.ApprovalID, reeve.ApprovalLapsed,
+		"has lapsed"},
+		{used.ApprovalID, reeve.ApprovalApproved, "decided already"}} {
 		for _, decision := range []string{"approve", "deny"} {
 			var p api.Problem
 			if h.Want(http.StatusConflict, &p, "POST", "/api/approvals/"+c.id+"/decision",
@@ -362,7 +365,7 @@ func TestG14_AVoidApprovalIsAConflict(t *testing.T) {
 			t.Errorf("%+v, want it %s", got, c.want)
 		}
 	}
-	if h.Settle(t.Context()); g.ran.count() != 1 {
+	if h.RunUntilIdle(t.Context()); g.ran.count() != 1 {
 		t.Errorf("%d ran", g.ran.count())
 	}
 }
@@ -387,7 +390,7 @@ func TestG14_DeniedIsToldToTheModel(t *testing.T) {
 	}
 	h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision",
 		map[string]any{"decision": "approve"})
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if g.ran.count() != 0 {
 		t.Errorf("%d ran", g.ran.count())
 	}
@@ -418,7 +421,7 @@ func TestG15_AnApprovedCallRunsAfterARestartOnce(t *testing.T) {
 	}
 	h.Stop()
 	h = reevetest.StartWith(t, cfg, g.tool())
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	again := h.Call(a.ID, "guarded", map[string]any{"n": 1}, "Idempotency-Key", "k")
 	if g.ran.count() != 1 || !again.Replayed || again.Content != "ran" || again.State != reeve.Committed {
 		t.Errorf("%d ran, %+v", g.ran.count(), again)
@@ -522,7 +525,7 @@ func TestG15_ARunningServerTakesItUp(t *testing.T) {
 		t.Error(err)
 	}
 	h = reevetest.StartWith(t, cfg, g.tool())
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if op := operation(h, res.OperationID); op.State != reeve.Committed || g.ran.count() != 1 {
 		t.Errorf("%d ran, %+v", g.ran.count(), op)
 	}

@@ -263,13 +263,13 @@ func TestG31_ACommandIsBoundToTheFilesThatItRuns(t *testing.T) {
 		}
 		put(file, body(bad)) // after the person has seen it
 		decide(h, a.ID, "approve")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		op := operation(h, a.OperationID)
 		if op.State != reeve.DeniedOp || op.Code != reeve.Stale || strings.Contains(ran(), "evil") {
 			t.Errorf("%s: %s %s %s, and %q was done", command, op.State, op.Code, op.Message, ran())
 		}
 		var after reeve.Approval
-		if h.Want(200, &after, "GET", "/api/approvals/"+a.ID, nil); after.State != reeve.Lapsed {
+		if h.Want(200, &after, "GET", "/api/approvals/"+a.ID, nil); after.State != reeve.ApprovalLapsed {
 			t.Errorf("%s: the approval is %s", command, after.State)
 		}
 		again := askedFor(h, object{"command": command}) // it is asked about anew
@@ -280,7 +280,7 @@ func TestG31_ACommandIsBoundToTheFilesThatItRuns(t *testing.T) {
 		put(file, body(good))
 		last := askedFor(h, object{"command": command})
 		decide(h, last.ID, "approve")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		if op := operation(h, last.OperationID); op.State != reeve.Committed {
 			t.Errorf("%s, unchanged: %s %s", command, op.State, op.Message)
 		}
@@ -296,7 +296,7 @@ func TestG31_ACommandIsBoundToTheFilesThatItRuns(t *testing.T) {
 	a := askedFor(h, object{"command": "test -e late.sh && bash late.sh"})
 	put("late.sh", bad)
 	decide(h, a.ID, "approve")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if op := operation(h, a.OperationID); op.State != reeve.DeniedOp || op.Code != reeve.Stale {
 		t.Errorf("a file that came late: %s %s", op.State, op.Message)
 	}
@@ -319,7 +319,7 @@ func TestG31_ACommandIsBoundToTheFilesThatItRuns(t *testing.T) {
 	plain := askedFor(h, object{"command": "cat data.txt | wc -c > count"})
 	put("data.txt", "12")
 	decide(h, plain.ID, "approve")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	op := operation(h, plain.OperationID)
 	if op.State != reeve.Committed || !strings.Contains(plain.Preview, "runs no file") {
 		t.Errorf("a plain command: %s %s, shown %q", op.State, op.Message, plain.Preview)
@@ -340,7 +340,7 @@ func TestG31_ACommandIsBoundToItsShell(t *testing.T) {
 		t.Helper()
 		a := askedFor(h, object{"command": command})
 		decide(h, a.ID, "approve")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		return operation(h, a.OperationID)
 	}
 	if op := run("mkdir -p sub; cd sub; echo 'echo one' > run.sh; ls() { echo harmless; }"); op.State != reeve.Committed {
@@ -356,7 +356,7 @@ func TestG31_ACommandIsBoundToItsShell(t *testing.T) {
 		t.Fatalf("%+v", op)
 	}
 	decide(h, first.ID, "approve")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if op := operation(h, first.OperationID); op.State != reeve.DeniedOp || op.Code != reeve.Stale {
 		t.Errorf("%s %s", op.State, op.Message)
 	}
@@ -391,7 +391,7 @@ func TestG31_AShellThatChangesWhileACommandWaitsForIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "both to end", func() bool {
-		return operation(h, first.OperationID).State.Final() && operation(h, second.OperationID).State.Final()
+		return operation(h, first.OperationID).State.IsFinal() && operation(h, second.OperationID).State.IsFinal()
 	})
 	if op := operation(h, first.OperationID); op.State != reeve.Committed {
 		t.Errorf("the first: %s %s", op.State, op.Message)

@@ -14,11 +14,11 @@ import (
 // finished waits for the last run of an automation to end.
 func finished(h *reevetest.Host, name string) (last reeve.AutomationRun) {
 	h.T.Helper()
-	for deadline := time.Now().Add(reevetest.Wait); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(reevetest.Timeout); ; time.Sleep(10 * time.Millisecond) {
 		var list api.AutomationRunList
 		h.Want(http.StatusOK, &list, "GET", "/api/automations/"+name+"/runs?limit=1", nil)
 		if len(list.Runs) == 1 {
-			if last = list.Runs[0]; last.Run.ID != "" && last.Run.State.Final() {
+			if last = list.Runs[0]; last.Run.ID != "" && last.Run.State.IsFinal() {
 				return last
 			}
 		}

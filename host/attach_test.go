@@ -76,7 +76,7 @@ func visitor(t *testing.T) (*reevetest.Host, *eavesdropper, *gallery) {
 func TestW02_AttachmentsByAddressAreFetched(t *testing.T) {
 	t.Parallel()
 	h, heard, g := visitor(t)
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	body := object{"content": "look", "attachments": []object{{"media_type": "image/png", "url": g.URL + "/cat.png"}}}
 	var first, again reeve.Turn
 	h.Want(http.StatusCreated, &first, "POST", "/api/conversations/"+c.ID+"/turns", body, "Idempotency-Key", "k")
@@ -108,7 +108,7 @@ func TestW02_AttachmentsThatCannotBeFetched(t *testing.T) {
 	other := newGallery(t) // which no operator has allowed
 	gone := newGallery(t)
 	gone.Close()
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	for address, want := range map[string]struct {
 		status int
 		code   reeve.Code

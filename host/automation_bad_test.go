@@ -17,7 +17,7 @@ func TestK22_BadScripts(t *testing.T) {
 	d := newDeeds()
 	cfg := quick(t)
 	// enough for each on a busy machine; the endless ones take all of it
-	cfg.ScriptTime = host.Duration(10 * time.Second)
+	cfg.ScriptTimeout = host.Duration(10 * time.Second)
 	h := reevetest.StartWith(t, cfg, d.tools()...)
 	a := newAuto(t, h, "bad", `1`)
 	inItem := func(body string) string {
@@ -113,7 +113,7 @@ func TestBadInput_AnAgentIsNotTurnedIntoAnAutomation(t *testing.T) {
 	h := talker(t, "- {text: Hello.}\n")
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 		object{"name": "coach", "config": object{"instructions": "You coach."}})
-	over(h, speak(h, h.Talk("bot").ID, "hi").ID)
+	over(h, speak(h, h.StartConversation("bot").ID, "hi").ID)
 	for _, name := range []string{"coach", "bot"} { // one was told what to do, the other has run
 		h.Want(http.StatusConflict, nil, "POST", "/api/automations", object{"name": name, "source": "1"})
 		h.Want(http.StatusNotFound, nil, "GET", "/api/automations/"+name, nil)

@@ -154,7 +154,7 @@ func TestG12_LostInAScript(t *testing.T) {
 			w := newWitness(t)
 			w.after = func(_ int, out http.ResponseWriter, _ *http.Request) bool { drop(out); return true }
 			cfg := quick(t)
-			cfg.RetryTries = 2
+			cfg.RetryAttempts = 2
 			h := reevetest.StartWith(t, cfg)
 			define(h, "send", effect, map[string]any{"method": "POST", "url": w.URL + "/send"}, nil)
 			a := &auto{Host: h, t: t, name: "letters"}
@@ -239,12 +239,12 @@ func TestK26_AMissedScheduleIsOneCatchUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Host = reevetest.StartWith(t, cfg, d.tools()...)
-	a.Settle(t.Context())
+	a.RunUntilIdle(t.Context())
 	runs := listRuns(a)
 	equal(t, spoken(len(runs), runs[0].Run.Reason, runs[0].Run.State, d), "1 recovery_catchup completed map[you:1]",
 		"one run for all that was missed")
 	a.Want(200, &s, "GET", "/api/schedules/"+s.ID, nil)
 	equal(t, spoken(s.Missed >= 70, s.State, s.NextAt.After(reeve.Now())), "true active true", "the schedule")
-	a.Settle(t.Context())
+	a.RunUntilIdle(t.Context())
 	equal(t, len(listRuns(a)), 1, "runs")
 }

@@ -75,11 +75,11 @@ func TestK28_PlanAndApply(t *testing.T) {
 	equal(t, spoken(r2.Run.State, r2.Script.Type, d), "failed apply map[a:1 a!:1 c:1 c!:1]",
 		"what is as it was is done")
 	equal(t, spoken(a.state("a"), a.state("b"), a.state("c"), a.item("b").Code), "done failed done STALE", "items")
-	equal(t, asked.Again, false, "it was applied before")
+	equal(t, asked.AlreadyApplied, false, "it was applied before")
 	for _, who := range [][]string{nil, as(h, "bob", "owner")} { // whoever asks
 		var again reeve.AutomationRun
 		h.Want(201, &again, "POST", "/api/plans/"+r.Run.ID+"/apply", nil, who...)
-		equal(t, spoken(again.Again, again.Wake.RunID, again.Wake.UserID,
+		equal(t, spoken(again.AlreadyApplied, again.Wake.RunID, again.Wake.UserID,
 			again.Wake.CreatedAt.Equal(asked.Wake.CreatedAt)), spoken(true, r2.Run.ID, asked.Wake.UserID, true),
 			"a plan is applied once")
 	}
@@ -192,7 +192,7 @@ func TestK15_AStopInACall(t *testing.T) {
 					if len(runs) > 0 {
 						r = runs[0]
 					}
-					return r.Run != nil && r.Run.State.Final()
+					return r.Run != nil && r.Run.State.IsFinal()
 				})
 				return r
 			}
@@ -297,7 +297,7 @@ func TestK25_WhatARunSpentIsCountedOnce(t *testing.T) {
 	d.refuse("three", true)
 	r := a.run()
 	decide(a.Host, inbox(a.Host).Approvals[0].ID, "approve")
-	a.Settle(t.Context())
+	a.RunUntilIdle(t.Context())
 	a.Want(200, &r, "GET", a.at("/runs/"+r.Run.ID), nil)
 	equal(t, spoken(r.Run.State, r.Run.Spent.Calls, r.Script.Progress.Spent.Calls), "failed 3 3",
 		"with the one that was refused")
@@ -389,7 +389,7 @@ func TestK28_APlanThatWasBegunTwice(t *testing.T) {
 		await Mail.list({})`)
 	run := a.start(call{"type": "dry"}).Run.ID
 	a.Host = next
-	a.Settle(t.Context())
+	a.RunUntilIdle(t.Context())
 	var plan api.Plan
 	a.Want(200, &plan, "GET", "/api/plans/"+run, nil)
 	var items []string
@@ -398,7 +398,7 @@ func TestK28_APlanThatWasBegunTwice(t *testing.T) {
 	}
 	equal(t, strings.Join(items, " "), "c", "what is planned")
 	a.Want(201, nil, "POST", "/api/plans/"+run+"/apply", nil)
-	a.Settle(t.Context())
+	a.RunUntilIdle(t.Context())
 	equal(t, d.String(), "map[c:1]", "what was done")
 }
 
@@ -425,7 +425,7 @@ func TestK28_AppliedAtOnce(t *testing.T) {
 			all.Wait()
 			first := 0
 			for _, r := range runs {
-				if !r.Again {
+				if !r.AlreadyApplied {
 					first++
 				}
 				equal(t, r.Wake.RunKey, runs[0].Wake.RunKey, "the run that applies it")

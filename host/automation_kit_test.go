@@ -62,7 +62,7 @@ func (d *deeds) tools() []reeve.Tool {
 	send, note := tool("mail_send", reeve.Keyed, act), tool("mail_note", reeve.Local, act)
 	vague := tool("mail_vague", "", act)
 	dynamic := tool("mail_any", reeve.Keyed, act)
-	dynamic.Reads = func(args json.RawMessage) bool { return strings.Contains(string(args), `"to":"read"`) }
+	dynamic.IsRead = func(args json.RawMessage) bool { return strings.Contains(string(args), `"to":"read"`) }
 	send.Identity = []string{"to"}
 	for _, t := range []*reeve.Tool{&send, &note, &vague, &dynamic} {
 		t.Pack, t.Parameters = "mail", args

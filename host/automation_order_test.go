@@ -78,7 +78,7 @@ func TestK16_SettledByAPersonMeanwhile(t *testing.T) {
 func TestK22_WhatWasDoneBeforeIsDone(t *testing.T) {
 	t.Parallel()
 	d, cfg := newDeeds(), quick(t)
-	cfg.ScriptTime = host.Duration(3 * time.Second)
+	cfg.ScriptTimeout = host.Duration(3 * time.Second)
 	a := newAuto(t, reevetest.StartWith(t, cfg, d.tools()...), "mailer",
 		`for (let i = 10; i < 40; i++) await Items.withItem('i' + i, 'x', async ({ item }) => { if (i === 39) for (;;) {}; if (i < 12) await Mail.send({ to: 'i' + i }) })`)
 	a.fails(reeve.LogicFailure, "the time is over")

@@ -134,13 +134,13 @@ func TestK18_StopAndTell(t *testing.T) {
 			f.fail("")
 			a.soon("never")
 			eventually(t, "the schedule's run to end", func() bool {
-				a.Settle(t.Context())
+				a.RunUntilIdle(t.Context())
 				runs := runsOf(a.Host, "agent="+m.AgentID)
 				return runs[0].Reason == reeve.ReasonTimer && runs[0].State == reeve.RunPaused
 			})
 			equal(t, spoken(f.deeds, len(a.told())), "map[] 1", "while it is stopped, nothing but a person runs it")
 			a.Want(200, nil, "POST", a.at("/resume"), nil)
-			a.Settle(t.Context())
+			a.RunUntilIdle(t.Context())
 			equal(t, spoken(f.deeds, a.state("a"), a.get().Status, a.get().Failure == nil),
 				"map[tried:1] done active true", "resumed, it carries on")
 		})
@@ -219,7 +219,7 @@ func TestK18_ARetryThatIsDueWhileAllIsStopped(t *testing.T) {
 		a.Want(204, nil, "POST", "/api/stop", call{"reason": "a drill"})
 		equal(t, len(a.retries(reeve.WakeQueued)), 1, "retries that wait")
 		eventually(t, "the retry is due",
-			func() bool { a.Settle(t.Context()); return len(a.retries(reeve.WakeSkipped)) == 1 })
+			func() bool { a.RunUntilIdle(t.Context()); return len(a.retries(reeve.WakeSkipped)) == 1 })
 		a.Want(423, nil, "POST", a.at("/resume"), nil) // what would be skipped is not begun
 		a.Want(204, nil, "POST", "/api/resume", call{})
 		m := a.get()
@@ -230,7 +230,7 @@ func TestK18_ARetryThatIsDueWhileAllIsStopped(t *testing.T) {
 		}
 		f.fail("")
 		a.Want(200, nil, "POST", a.at("/resume"), nil)
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		equal(t, spoken(f.deeds, a.state("a"), a.get().Status), "map[tried:1] done active", "resumed, it carries on")
 	})
 }
@@ -246,7 +246,7 @@ answers:
   - {when: {tool: scripts_fix}, text: "I tried."}`)
 	a, _ := routed(t, cfg, source)
 	a.fails(reeve.LogicFailure, "undefinedFunction")
-	a.Settle(t.Context())
+	a.RunUntilIdle(t.Context())
 	m := a.get()
 	equal(t, spoken(m.Status, m.Version, m.Failure.Repairs, m.Failure.Class), "stopped 1.3 3 logic",
 		"three fixes, then a person")

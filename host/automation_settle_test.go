@@ -108,7 +108,7 @@ await Items.withItem('shared', 'x', async ({ item }) => { if (!item.isDone) awai
 input.request`})
 	at, goOn := make(chan struct{}), make(chan struct{})
 	d.hook = func(string) { close(at); <-goOn }
-	first, second := h.Talk("bot"), h.Talk("bot")
+	first, second := h.StartConversation("bot"), h.StartConversation("bot")
 	one := speak(h, first.ID, "first").ID
 	<-at
 	two := over(h, speak(h, second.ID, "second").ID)

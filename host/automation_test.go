@@ -307,11 +307,11 @@ func TestK17_EveryRunThatAPauseHeldCarriesOn(t *testing.T) {
 		for range 3 {
 			a.Want(201, nil, "POST", "/api/agents/mailer/wake", call{"input": "three"})
 		}
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		equal(t, spoken(first.Run.State, a.get().PausedRun == first.Run.ID, d, len(listRuns(a))),
 			"paused true map[onea:1] 5", "while it is paused")
 		a.Want(200, nil, "POST", a.at("/resume"), nil)
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		equal(t, spoken(d, len(listRuns(a))), "map[onea:1 oneb:1 threea:1 threeb:1 twoa:1 twob:1] 8", "resumed")
 	})
 }
@@ -341,7 +341,7 @@ func TestK17_ResumedBeforeThePausedRunHasEnded(t *testing.T) {
 		  await Mail.send({ to: input });
 		})`)
 	equal(t, a.start(call{"input": "one"}).Run.State, reeve.RunPaused, "the run")
-	a.Settle(t.Context())
+	a.RunUntilIdle(t.Context())
 	equal(t, spoken(a.get().Status, a.state("a"), d, len(listRuns(a))), "active done map[one:1] 2",
 		"another carried on")
 }
@@ -379,7 +379,7 @@ func TestK17_AnAbandonedResumeIsMadeAgain(t *testing.T) {
 			a.Do("POST", a.at("/resume"), nil)
 			left.Store(0)
 			a.Want(200, nil, "POST", a.at("/resume"), nil)
-			a.Settle(t.Context())
+			a.RunUntilIdle(t.Context())
 			equal(t, d.String(), "map[a:1 b:1 c:1]",
 				fmt.Sprintf("what was done, with a plan: %v, the power gone at commit %d", planned, commit+1))
 		}

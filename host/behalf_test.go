@@ -53,7 +53,7 @@ func fired(h *reevetest.Host, after int) (run reeve.Run) {
 		if len(list) > after {
 			run = list[0]
 		}
-		return run.State.Final()
+		return run.State.IsFinal()
 	})
 	return run
 }
@@ -64,7 +64,7 @@ func scheduled(h *reevetest.Host) (list []reeve.Run) {
 	var page api.RunList
 	h.Want(http.StatusOK, &page, "GET", "/api/runs?limit=200", nil)
 	for _, r := range page.Runs {
-		if (r.Reason == reeve.ReasonTimer || r.Reason == reeve.ReasonCatchup) && r.State.Final() {
+		if (r.Reason == reeve.ReasonTimer || r.Reason == reeve.ReasonCatchup) && r.State.IsFinal() {
 			list = append(list, r)
 		}
 	}
@@ -125,7 +125,7 @@ func TestG29_ASchedulesRunsHaveOnlyTheRightsOfAllWhoLedToIt(t *testing.T) {
 				persona(h, "chief", nil, "delegate", make, "act")
 				boss := persona(h, "boss", nil, c.boss...)
 				persona(h, "helper", nil, make, "act")
-				over(h, speak(h, h.Talk("chief").ID, "go").ID)
+				over(h, speak(h, h.StartConversation("chief").ID, "go").ID)
 				s := schedules(h)
 				if len(s) != 1 || len(s[0].OnBehalfOf) != 2 {
 					t.Fatalf("the schedule acts on behalf of nobody: %+v", s)
@@ -167,7 +167,7 @@ func TestG29_ASchedulesRunsEndWithThoseWhoLedToIt(t *testing.T) {
 			h, ran := laundering(t, quick(t))
 			boss := persona(h, "boss", nil, "delegate", "schedule_create", "act")
 			persona(h, "helper", nil, "schedule_create", "act")
-			over(h, speak(h, h.Talk("boss").ID, "go").ID)
+			over(h, speak(h, h.StartConversation("boss").ID, "go").ID)
 			s := schedules(h)
 			h.Want(http.StatusOK, nil, "PATCH", "/api/schedules/"+s[0].ID, object{"status": "paused"})
 			eventually(t, "its runs to end", func() bool { return len(unended(h)) == 0 })
@@ -199,7 +199,7 @@ func TestG29_NoDetourWidensASchedule(t *testing.T) {
 			h := reevetest.Run(t, cfg, tool("act", reeve.Keyed, ran.handle))
 			persona(h, "boss", nil, "delegate", "schedule_create")
 			persona(h, "helper", nil, "schedule_create", "act")
-			over(h, speak(h, h.Talk("boss").ID, "go").ID)
+			over(h, speak(h, h.StartConversation("boss").ID, "go").ID)
 			var second reeve.Run
 			eventually(t, "a run of a schedule of a scheduled run", func() bool {
 				for _, r := range scheduled(h) {
@@ -257,7 +257,8 @@ func TestG29_NoDetourWidensASchedule(t *testing.T) {
 		t.Parallel()
 		h, ran := laundering(t, quick(t))
 		persona(h, "helper", nil, "schedule_create", "act")
-		turn := speakWith(h, h.Talk("helper").ID, object{"content": "plan", "tools": []string{"schedule_create"}})
+		turn := speakWith(h, h.StartConversation("helper").
+			ID, object{"content": "plan", "tools": []string{"schedule_create"}})
 		over(h, turn.ID)
 		if info := acted(h, fired(h, 0).ID); info.Code != reeve.NotFound || ran.count() != 0 {
 			t.Errorf("%+v, done %d times", info, ran.count())
@@ -276,11 +277,11 @@ func TestG29_AScriptHasOnlyTheRightsOfThoseItWasWrittenFor(t *testing.T) {
 		a.plan("hello") // makes the planner and its kind
 		persona(a.Host, "boss", object{"kind": "planner"}, "delegate", "scripts_save", "scripts_schedule",
 			"scripts_eval", "mail_list")
-		c := a.Talk("boss")
+		c := a.StartConversation("boss")
 		tell := func(said string) string {
 			t.Helper()
 			turn := speak(a.Host, c.ID, "delegate "+string(mustJSON(object{"agent": "planner", "input": said})))
-			a.Settle(t.Context())
+			a.RunUntilIdle(t.Context())
 			return detail(a.Host, turn.ID).Output
 		}
 		const source = `if (input) Items.withItem("x", "X", async () => { await Mail.send({to: "ann"}); })`
@@ -325,7 +326,7 @@ func unended(h *reevetest.Host) (list []reeve.Run) {
 	var page api.RunList
 	h.Want(http.StatusOK, &page, "GET", "/api/runs?limit=200", nil)
 	for _, r := range page.Runs {
-		if !r.State.Final() {
+		if !r.State.IsFinal() {
 			list = append(list, r)
 		}
 	}

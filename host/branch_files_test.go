@@ -267,7 +267,7 @@ func TestW15_FileToolsNeedAProject(t *testing.T) {
 	persona(h, "lead", object{"kind": "engineer", "policy": object{"tools": object{"delegate": "allow"}}}, "delegate",
 		"file_read")
 	w := worker{h: h}
-	talk := h.Talk("dev").ID
+	talk := h.StartConversation("dev").ID
 	if got, _ := w.file(talk, "file_read", call{"path": "/project/page.txt"}); !strings.Contains(got,
 		`"text":"one\n"`) {
 		t.Errorf("%s", got)
@@ -287,7 +287,7 @@ func TestW15_FileToolsNeedAProject(t *testing.T) {
 	if got := r.git("log", "--format=%s", "--all"); got != "by hand" {
 		t.Errorf("a preview committed: %s", got)
 	}
-	lead := h.Talk("lead")
+	lead := h.StartConversation("lead")
 	var turn reeve.Turn
 	h.Want(201, &turn, "POST", "/api/conversations/"+lead.ID+"/turns", object{"content": "begin"})
 	over(h, turn.ID)

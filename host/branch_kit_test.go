@@ -131,7 +131,7 @@ func (w worker) set(settings map[string]any) {
 }
 
 // talk begins a conversation and gives its id.
-func (w worker) talk() string { return w.h.Talk("dev").ID }
+func (w worker) talk() string { return w.h.StartConversation("dev").ID }
 
 // run runs a command that must come to an end.
 func (w worker) run(conversation, command string, more ...any) (out ran) {

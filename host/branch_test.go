@@ -283,7 +283,7 @@ func TestW15_AWorkflowsCallUsesItsBranch(t *testing.T) {
 		map[string]any{"name": "dev",
 			"source": `await Items.withItem("page", "page", () => Tools.call("shell_exec", {command: "echo scripted > page.txt"}))`})
 	w.h.Want(201, nil, "POST", "/api/automations/dev/runs", map[string]any{})
-	w.h.Settle(t.Context())
+	w.h.RunUntilIdle(t.Context())
 	if got := w.run("", "echo by hand >> page.txt; cat page.txt"); got.Stdout != "scripted\nby hand\n" ||
 		got.Branch != "reeve/auto-"+strings.TrimPrefix(w.agent.ID, "agt_") {
 		t.Errorf("%+v", got)
@@ -313,7 +313,7 @@ func TestW15_ATrialSeesTheWorkflowsBranch(t *testing.T) {
 		map[string]any{"name": "dev",
 			"source": `await Items.withItem("page", "page", () => Tools.call("shell_exec", {command: "touch scripted.txt"}))`})
 	w.h.Want(201, nil, "POST", "/api/automations/dev/runs", map[string]any{})
-	w.h.Settle(t.Context())
+	w.h.RunUntilIdle(t.Context())
 	a := &auto{Host: w.h, t: t, name: "dev"}
 	if out := a.tells()(`scripts_eval {"automation": "dev", "source": "JSON.stringify(await Tools.call('file_list', {path: '/project'}))"}`); !strings.Contains(out, "scripted.txt") {
 		t.Errorf("the trial came to %s", out)
@@ -351,12 +351,12 @@ func TestW15_WhoIsCalledWorksWhereItsCallerDoes(t *testing.T) {
 	if got := r.git("show", "reeve/auto-"+strings.TrimPrefix(night.AgentID, "agt_")+":page.txt"); got != "one\ncalled" {
 		t.Errorf("the automation's branch has %q", got)
 	}
-	talk := h.Talk("lead")
+	talk := h.StartConversation("lead")
 	var turn reeve.Turn
 	h.Want(201, &turn, "POST", "/api/conversations/"+talk.ID+"/turns", object{"content": "begin"})
 	eventually(t, "the turn ends", func() bool {
 		h.Want(200, &turn, "GET", "/api/turns/"+turn.ID, nil)
-		return turn.State.Final()
+		return turn.State.IsFinal()
 	})
 	if got, err := r.try("show", "reeve/conv-"+strings.TrimPrefix(talk.ID, "conv_")+":page.txt"); err != nil ||
 		got != "one\ncalled" {
@@ -441,7 +441,8 @@ func TestW16_NoRepository(t *testing.T) {
 	w.h.Want(204, nil, "DELETE", "/api/projects/nowhere", nil)
 	conversation := w.talk()
 	if _, p, status := w.try(conversation, "ls"); status != 404 || p.Code != reeve.NotFound ||
-		!strings.Contains(p.Detail, `project "nowhere" does not exist`) || !strings.Contains(p.Hint, "reeve projects add") {
+		!strings.Contains(p.Detail, `project "nowhere" does not exist`) ||
+		!strings.Contains(p.Hint, "reeve projects create") {
 		t.Errorf("%d %+v", status, p)
 	}
 	if res := w.h.Call("dev", "file_list", map[string]any{"path": "/"}); res.IsError {

@@ -173,7 +173,7 @@ func TestG17_ABudgetParksWhereTheOperatorSaysSo(t *testing.T) {
 		t.Errorf("%d %+v", status, p)
 	}
 	decide(h, res.ApprovalID, "approve")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if op := operation(h, res.OperationID); op.State != reeve.Committed || ran.count() != 2 {
 		t.Errorf("%+v", op)
 	}
@@ -202,7 +202,7 @@ func TestG17_AnApprovalIsNoOverdraft(t *testing.T) {
 			res := h.Call(a.ID, "x", nil)
 			h.Call(a.ID, "free", nil) // takes what is left
 			decide(h, res.ApprovalID, "approve")
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 			op := operation(h, res.OperationID)
 			if ran.count() != 1 {
 				t.Fatalf("it ran over budget: %+v", op)
@@ -218,7 +218,7 @@ func TestG17_AnApprovalIsNoOverdraft(t *testing.T) {
 				t.Fatalf("%+v, inbox %+v", op, in)
 			}
 			decide(h, in.Approvals[0].ID, "approve")
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 			if op := operation(h, res.OperationID); op.State != reeve.Committed || ran.count() != 2 {
 				t.Errorf("%+v", op)
 			}
@@ -308,7 +308,7 @@ func TestG17_ReservationsOutliveACrashAndEnd(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	// the read left nothing to finish: what it held is dropped
-	after.Settle(t.Context())
+	after.RunUntilIdle(t.Context())
 	// it does not say what it cost: what it declares
 	if b := budgetOf(after, "workspace"); !b.Reserved.IsZero() || b.Used.Calls != 1 || b.Used.Micros != 7 {
 		t.Errorf("after the crash: %+v", b)
@@ -378,13 +378,13 @@ func TestG17_AnAgentThatIsGoneHoldsNothing(t *testing.T) {
 			})
 			send.Async, send.Cost = c.async, reeve.Amount{Micros: 5}
 			cfg := quick(t)
-			cfg.RetryTries, cfg.Model = 2,
+			cfg.RetryAttempts, cfg.Model = 2,
 				script(t, "answers:\n- {when: begin, text: 'I have begun', fail: {hang: true, after: 1}}\n")
 			h = reevetest.Run(t, cfg, send)
 			h.Agent("bot")
 			h.Agent("sender", "send")
 			budget(h, "workspace", object{"limit": object{"micros": 100}})
-			talk := h.Talk("bot")
+			talk := h.StartConversation("bot")
 			turn := speak(h, talk.ID, "begin")
 			res, p, status := do(h, "sender", call{"tool": "send", "run": turn.ID})
 			if status != http.StatusAccepted {
@@ -644,7 +644,7 @@ func TestG17_ARunShowsWhatItsCallsCost(t *testing.T) {
 				func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
 					finish = make(chan struct{})
 					sent.Store(0)
-					turn := speak(h, h.Talk("bot").ID, "begin")
+					turn := speak(h, h.StartConversation("bot").ID, "begin")
 					if strings.HasPrefix(way, "cancel") {
 						<-entered
 						h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)

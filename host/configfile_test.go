@@ -20,41 +20,41 @@ func TestLoadConfig_TellsEveryMistakeWithItsLine(t *testing.T) {
 	t.Setenv("REEVE_TEST_LIST", "[5]")
 	t.Setenv("REEVE_TEST_LINES", "https://a.example\norigins: ['https://evil.example']")
 	for text, want := range map[string]string{
-		"rate: -1":                            "line 3: rate: -1 is not 0 or more",
-		"burst: -1":                           "line 3: burst: -1 is not 0 or more",
-		"rate: abc":                           `line 3: rate: "abc" is not a number`,
-		"rate: .nan":                          "line 3: rate: NaN is not 0 or more",
-		"rate: true":                          `line 3: rate: "true" is not a number`,
-		"runs: 1.5":                           `line 3: runs: "1.5" is not an integer`,
-		"runs: 99999999999999999999":          `line 3: runs: "99999999999999999999" is not an integer`,
-		"runs: 257":                           "line 3: runs: 257 is not between 1 and 256",
-		"runs: [1]":                           "line 3: runs: expected an integer",
-		"runs: {a: 1}":                        "line 3: runs: expected an integer",
-		"output_cap: 12":                      "line 3: output_cap: 12 is not between 1024 and 1048576",
-		"approval_ttl: 5 parsecs":             `line 3: approval_ttl: "5 parsecs" is not a duration`,
-		"approval_ttl: [5s]":                  "line 3: approval_ttl: expected a duration such as 30s",
-		"min_interval: -1s":                   `line 3: min_interval: "-1s" is not a duration`,
-		"min_interval: 5":                     `line 3: min_interval: "5" is not a duration`,
-		"log_level: x":                        `line 3: log_level: "x" is not debug, info, warn or error`,
-		"log_level: [x]":                      "line 3: log_level: expected a string",
-		"python:\n  time: 5s\n  memory_mb: 4": "line 5: python.memory_mb: 4 is not between 16 and 1024",
-		"python:\n  time: 5h":                 "line 4: python.time: it is more than ",
-		"python:\n\n  memory_mb: much":        `line 5: python.memory_mb: "much" is not an integer`,
-		"python: {disabled: maybe}":           `line 3: python.disabled: "maybe" is not true or false`,
-		"python:\n  memory: 4":                "line 4: unknown setting python.memory",
-		"python: 5":                           "line 3: python: expected settings of the form",
-		"secret_key: abc":                     "line 3: secret_key: it must be 64 hex digits",
-		"webhook: nowhere":                    "line 3: webhook: it must be an http or https URL",
-		"weather_url: nowhere":                "line 3: weather_url: it must be an http or https URL",
-		"database: mysql://x":                 "line 3: database: it must begin with postgres://",
-		"shell: bash":                         `line 3: shell: "bash" is not `,
-		"listen: 7410":                        `line 3: listen: "7410" is not host:port`,
-		"http_allow: [a.example, 'x y']":      `line 3: http_allow.1: "x y" is not a host name, an IP address`,
-		"http_allow:\n  - a.example\n  - http://a/":         `line 5: http_allow.1: "http://a/" is not a host name, an IP address`,
-		"hosts: a.example":                                  "line 3: hosts: expected a list",
-		"hosts: [a.example, 'http://b']":                    `line 3: hosts.1: "http://b" is not a host name`,
-		"hosts: ['']":                                       `line 3: hosts.0: "" is not a host name`,
-		"origins: [not an origin]":                          `line 3: origins.0: "not an origin" is not an origin`,
+		"rate: -1":                                  "line 3: rate: -1 is not 0 or more",
+		"burst: -1":                                 "line 3: burst: -1 is not 0 or more",
+		"rate: abc":                                 `line 3: rate: "abc" is not a number`,
+		"rate: .nan":                                "line 3: rate: NaN is not 0 or more",
+		"rate: true":                                `line 3: rate: "true" is not a number`,
+		"max_runs: 1.5":                             `line 3: max_runs: "1.5" is not an integer`,
+		"max_runs: 99999999999999999999":            `line 3: max_runs: "99999999999999999999" is not an integer`,
+		"max_runs: 257":                             "line 3: max_runs: 257 is not between 1 and 256",
+		"max_runs: [1]":                             "line 3: max_runs: expected an integer",
+		"max_runs: {a: 1}":                          "line 3: max_runs: expected an integer",
+		"output_cap: 12":                            "line 3: output_cap: 12 is not between 1024 and 1048576",
+		"approval_ttl: 5 parsecs":                   `line 3: approval_ttl: "5 parsecs" is not a duration`,
+		"approval_ttl: [5s]":                        "line 3: approval_ttl: expected a duration such as 30s",
+		"min_interval: -1s":                         `line 3: min_interval: "-1s" is not a duration`,
+		"min_interval: 5":                           `line 3: min_interval: "5" is not a duration`,
+		"log_level: x":                              `line 3: log_level: "x" is not debug, info, warn or error`,
+		"log_level: [x]":                            "line 3: log_level: expected a string",
+		"python:\n  timeout: 5s\n  memory_mb: 4":    "line 5: python.memory_mb: 4 is not between 16 and 1024",
+		"python:\n  timeout: 5h":                    "line 4: python.timeout: it is more than ",
+		"python:\n\n  memory_mb: much":              `line 5: python.memory_mb: "much" is not an integer`,
+		"python: {disabled: maybe}":                 `line 3: python.disabled: "maybe" is not true or false`,
+		"python:\n  memory: 4":                      "line 4: unknown setting python.memory",
+		"python: 5":                                 "line 3: python: expected settings of the form",
+		"secret_key: abc":                           "line 3: secret_key: it must be 64 hex digits",
+		"webhook: nowhere":                          "line 3: webhook: it must be an http or https URL",
+		"weather_url: nowhere":                      "line 3: weather_url: it must be an http or https URL",
+		"database: mysql://x":                       "line 3: database: it must begin with postgres://",
+		"shell: bash":                               `line 3: shell: "bash" is not `,
+		"listen: 7410":                              `line 3: listen: "7410" is not host:port`,
+		"http_allow: [a.example, 'x y']":            `line 3: http_allow.1: "x y" is not a host name, an IP address`,
+		"http_allow:\n  - a.example\n  - http://a/": `line 5: http_allow.1: "http://a/" is not a host name, an IP address`,
+		"hosts: a.example":                          "line 3: hosts: expected a list",
+		"hosts: [a.example, 'http://b']":            `line 3: hosts.1: "http://b" is not a host name`,
+		"hosts: ['']":                               `line 3: hosts.0: "" is not a host name`,
+		"origins: [not an origin]":                  `line 3: origins.0: "not an origin" is not an origin`,
 		"origins:\n - https://a.example\n - https://x/y":    `line 5: origins.1: "https://x/y" is not an origin`,
 		"origins: ['https://a.test:443']":                   `line 3: origins.0: "https://a.test:443" is not an origin`,
 		"origins: ['http://a.test:80']":                     `line 3: origins.0: "http://a.test:80" is not an origin`,
@@ -64,7 +64,7 @@ func TestLoadConfig_TellsEveryMistakeWithItsLine(t *testing.T) {
 		"origins: ['https://']":                             `line 3: origins.0: "https://" is not an origin`,
 		"hosts: ['a:99999']":                                `line 3: hosts.0: "a:99999" is not a host name`,
 		"database: postgres://me@host/db?pool_max_conns=zz": `line 3: database: pool_max_conns is "zz"`,
-		"runs: !!int 'x'":                                   `line 3: runs: "x" is not an integer`,
+		"max_runs: !!int 'x'":                               `line 3: max_runs: "x" is not an integer`,
 		"shell_env: [LANG, 'A=B']":                          `line 3: shell_env.1: "A=B" is not the name of an environment variable`,
 		"listen: 127.0.0.1:99999":                           `line 3: listen: "127.0.0.1:99999" is not host:port`,
 		"hosts:\n  - a\n  - {b: c}":                         "line 5: hosts.1: expected a string",
@@ -92,27 +92,27 @@ func TestLoadConfig_TellsEveryMistakeWithItsLine(t *testing.T) {
 		"hosts: ${REEVE_TEST_LIST}":      "line 3: hosts: expected a list",
 		"${REEVE_TEST_LIST}: 5": "line 3: the name of a setting cannot contain a variable: " +
 			"${REEVE_TEST_LIST}",
-		"webhook: ${REEVE_TEST_LINES}":                   "line 3: webhook: it must be an http or https URL",
-		"log_level: ${REEVE_TEST_LINES}\nrate: x":        `line 4: rate: "x" is not a number`,
-		"webhook: 'https://${REEVE_TEST_LIST}'\nruns: x": `line 4: runs: "x" is not an integer`,
+		"webhook: ${REEVE_TEST_LINES}":                       "line 3: webhook: it must be an http or https URL",
+		"log_level: ${REEVE_TEST_LINES}\nrate: x":            `line 4: rate: "x" is not a number`,
+		"webhook: 'https://${REEVE_TEST_LIST}'\nmax_runs: x": `line 4: max_runs: "x" is not an integer`,
 		"colour: blue":                    "line 3: unknown setting colour",
 		"'-': blue":                       "line 3: unknown setting -",
 		"model:\n  servers:\n    near: 5": "line 5: model.servers.near: expected settings of the form",
 		"model:\n  servers:\n    near:\n      ky: 5":   "line 6: unknown setting model.servers.near.ky",
-		"runs: 3\nruns: 4":                             "line 4: ",
-		"runs: &n abc\nburst: *n":                      `line 3: runs: "abc" is not an integer`,
+		"max_runs: 3\nmax_runs: 4":                     "line 4: ",
+		"max_runs: &n abc\nburst: *n":                  `line 3: max_runs: "abc" is not an integer`,
 		"hosts: &n [a]\nburst: *n":                     "line 4: burst: expected an integer",
 		"burst: *n":                                    "line 3: ",
-		"runs: 3\n---\nruns: 4":                        "line 4: a second YAML document begins here",
-		"runs: 3\n...\nruns: 4":                        "line 5: a second YAML document begins here",
+		"max_runs: 3\n---\nmax_runs: 4":                "line 4: a second YAML document begins here",
+		"max_runs: 3\n...\nmax_runs: 4":                "line 5: a second YAML document begins here",
 		"python: &p {<<: *p}":                          "line 3: the anchor &p is not defined above",
-		"runs: |\n  many":                              `line 3: runs: "many" is not an integer`,
+		"max_runs: |\n  many":                          `line 3: max_runs: "many" is not an integer`,
 		"database: postgres://me:hunter2@host:port/db": "line 3: database: it is not a URL of the form",
-		"runs: [":                      "line 3: ",
-		"runs: 3\n\tburst: 4":          "line 4: ",
-		"database: ${REEVE_TEST_NONE}": "line 3: the environment variable ${REEVE_TEST_NONE} is not set",
+		"max_runs: [":                                  "line 3: ",
+		"max_runs: 3\n\tburst: 4":                      "line 4: ",
+		"database: ${REEVE_TEST_NONE}":                 "line 3: the environment variable ${REEVE_TEST_NONE} is not set",
 	} {
-		file := config(t, "# settings\nplaces_url: 'https://${REEVE_TEST_KEY}'\n"+text+"\n")
+		file := config(t, "# settings\ngeocoding_url: 'https://${REEVE_TEST_KEY}'\n"+text+"\n")
 		_, err := host.LoadConfig(file)
 		told := reeve.AsError(err)
 		if told.Code != reeve.Validation || !strings.HasPrefix(told.Message, file+", "+want) || told.Hint == "" {
@@ -203,46 +203,46 @@ func opened(t *testing.T, file string, env map[string]string) *reeve.Error {
 func TestLoadConfig_TakesWhatIsRight(t *testing.T) {
 	t.Setenv("REEVE_TEST_NUMBER", "3")
 	for text, want := range map[string]string{
-		"":                                 "0 0 0s [] 0",
-		"# nothing\n":                      "0 0 0s [] 0",
-		"runs:\nhosts:\npython:\n":         "0 0 0s [] 0",
-		"output_cap: 0\nruns: 0\nrate: 0":  "0 0 0s [] 0",
-		"---\nruns: 3\n...\n":              "3 0 0s [] 0",
-		"%YAML 1.2\n---\nruns: 3\n---\n":   "3 0 0s [] 0",
-		"# a\n---\nruns: 3\n---\n# more\n": "3 0 0s [] 0",
-		"runs: '3'\nrate: 1e2\napproval_ttl: 5m\nhosts: [a, b5]\n": "3 100 5m0s [a b5] 0",
-		"approval_ttl: !!str 5m\nhosts: !!seq [a]\nruns: 3\n":      "3 0 5m0s [a] 0",
-		"runs: !!int '${REEVE_TEST_NUMBER}'\nrate: !!float 5\n":    "3 5 0s [] 0",
+		"":                                     "0 0 0s [] 0",
+		"# nothing\n":                          "0 0 0s [] 0",
+		"max_runs:\nhosts:\npython:\n":         "0 0 0s [] 0",
+		"output_cap: 0\nmax_runs: 0\nrate: 0":  "0 0 0s [] 0",
+		"---\nmax_runs: 3\n...\n":              "3 0 0s [] 0",
+		"%YAML 1.2\n---\nmax_runs: 3\n---\n":   "3 0 0s [] 0",
+		"# a\n---\nmax_runs: 3\n---\n# more\n": "3 0 0s [] 0",
+		"max_runs: '3'\nrate: 1e2\napproval_ttl: 5m\nhosts: [a, b5]\n": "3 100 5m0s [a b5] 0",
+		"approval_ttl: !!str 5m\nhosts: !!seq [a]\nmax_runs: 3\n":      "3 0 5m0s [a] 0",
+		"max_runs: !!int '${REEVE_TEST_NUMBER}'\nrate: !!float 5\n":    "3 5 0s [] 0",
 		"origins: ['https://a.test:8443', 'http://[::1]:3000', 'chrome-extension://abcdef', " +
-			"'http://localhost']\nruns: 3\n": "3 0 0s [] 0",
+			"'http://localhost']\nmax_runs: 3\n": "3 0 0s [] 0",
 		"approval_ttl: >-\n  5m\n":      "0 0 5m0s [] 0",
-		"runs: &n 0x10\nrate: *n\n":     "16 16 0s [] 0",
+		"max_runs: &n 0x10\nrate: *n\n": "16 16 0s [] 0",
 		"python: &p\n  memory_mb: 64\n": "0 0 0s [] 64",
-		"rate: ''\nruns: ''\napproval_ttl: ''\nhosts: ''\npython: {memory_mb: '', disabled: '', time: ''}\n": "0 0 0s [] 0",
-		"\uFEFFruns: 3\n": "3 0 0s [] 0",
+		"rate: ''\nmax_runs: ''\napproval_ttl: ''\nhosts: ''\npython: {memory_mb: '', disabled: '', timeout: ''}\n": "0 0 0s [] 0",
+		"\uFEFFmax_runs: 3\n": "3 0 0s [] 0",
 		"hosts: ['::1', '[::1]:80', 192.0.2.1, 'Reeve.Example:7410', 2001:DB8::1]\n": "0 0 0s [::1 [::1]:80 " +
 			"192.0.2.1 Reeve.Example:7410 2001:DB8::1] 0",
-		"{runs: 3, python: {memory_mb: 32}}": "3 0 0s [] 32",
+		"{max_runs: 3, python: {memory_mb: 32}}": "3 0 0s [] 32",
 	} {
 		file := config(t, text)
 		c, err := host.LoadConfig(file)
-		if got := fmt.Sprint(c.Runs, " ", c.Rate, " ", time.Duration(c.ApprovalTTL), " ", c.Hosts, " ",
+		if got := fmt.Sprint(c.MaxRuns, " ", c.Rate, " ", time.Duration(c.ApprovalTTL), " ", c.Hosts, " ",
 			c.Python.MemoryMB); err != nil || got != want {
 			t.Errorf("%q: %s, %v; want %s", text, got, err, want)
 		}
 	}
 	reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 0})
-	cfg := host.Config{Rate: 5, Runs: 5, ApprovalTTL: host.Duration(time.Hour),
+	cfg := host.Config{Rate: 5, MaxRuns: 5, ApprovalTTL: host.Duration(time.Hour),
 		Python: host.PythonConfig{Disabled: true}}
 	err := cfg.FromEnv(func(name string) (string, bool) {
 		return "", strings.HasPrefix(name, "REEVE_")
 	})
-	if err != nil || cfg.Rate != 0 || cfg.Runs != 0 || cfg.ApprovalTTL != 0 || cfg.Python.Disabled {
+	if err != nil || cfg.Rate != 0 || cfg.MaxRuns != 0 || cfg.ApprovalTTL != 0 || cfg.Python.Disabled {
 		t.Errorf("empty variables: %+v, %v", cfg, err)
 	}
 	// also what comes from elsewhere
-	for _, cfg := range []host.Config{{HTTPAllow: []string{"x y"}}, {Rate: -1}, {Runs: 257},
-		{Python: host.PythonConfig{Runs: 65}}} {
+	for _, cfg := range []host.Config{{HTTPAllow: []string{"x y"}}, {Rate: -1}, {MaxRuns: 257},
+		{Python: host.PythonConfig{MaxRuns: 65}}} {
 		cfg.Dir = t.TempDir()
 		if _, err := host.New(t.Context(), cfg); reeve.CodeOf(err) != reeve.Validation ||
 			!strings.Contains(err.Error(), "setting ") {
@@ -259,7 +259,7 @@ func TestLoadConfig_PutsVariablesIntoValues(t *testing.T) {
 	}
 	file := config(t, `# ${REEVE_TEST_UNSET} is not asked for here
 webhook: ${REEVE_TEST_HASH}
-runs: ${REEVE_TEST_NUM} # nor ${REEVE_TEST_UNSET} here
+max_runs: ${REEVE_TEST_NUM} # nor ${REEVE_TEST_UNSET} here
 burst: ${REEVE_TEST_HEX}
 rate: ${REEVE_TEST_NONE}
 approval_ttl: ${REEVE_TEST_SPAN}
@@ -274,7 +274,7 @@ model:
     ${REEVE_TEST_HOST}/${REEVE_TEST_NUM}
 `)
 	c, err := host.LoadConfig(file)
-	got := fmt.Sprintf("%s|%d|%d|%v|%s|%v|%v|%s|%s|%s|%s", c.Webhook, c.Runs, c.Burst, c.Rate,
+	got := fmt.Sprintf("%s|%d|%d|%v|%s|%v|%v|%s|%s|%s|%s", c.Webhook, c.MaxRuns, c.Burst, c.Rate,
 		time.Duration(c.ApprovalTTL), c.Hosts, c.Python.Disabled, c.Python.Cache, c.Models.OpenAI.Key,
 		c.Models.Gemini.Key, c.Models.Default)
 	if want := `https://a.example/x #y|16|16|0|5m0s|[a.example b.a.example]|true|/a"b'c\\d|*x: @y|0070|a.example/16`; err != nil || got != want {

@@ -12,6 +12,6 @@ type (
 	ToolDefinition  = agent.ToolDefinition
 	Extractor       = agent.Extractor
 	ExtractionInput = agent.ExtractionInput
-	Move            = agent.Exchange
-	MoveCall        = agent.ExchangeCall
+	Exchange        = agent.Exchange
+	ExchangeCall    = agent.ExchangeCall
 )

@@ -49,7 +49,7 @@ func TestG17_NoCountSwitchesABudgetOff(t *testing.T) {
 			name := fmt.Sprint("bot", i)
 			a := h.Agent(name)
 			budget(h, "agent:"+name, map[string]any{"limit": map[string]any{"tokens": 12_000}})
-			c := h.Talk(name)
+			c := h.StartConversation(name)
 			done := 0
 			for range 6 {
 				d := over(h, speak(h, c.ID, "hello").ID)
@@ -85,7 +85,7 @@ func TestG17_APanicKeepsNothingReserved(t *testing.T) {
 		h := reevetest.Run(t, cfg)
 		a := h.Agent("bot")
 		budget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 50_000}})
-		if d := over(h, speak(h, h.Talk("bot").ID, "hello").ID); d.State != reeve.RunFailed ||
+		if d := over(h, speak(h, h.StartConversation("bot").ID, "hello").ID); d.State != reeve.RunFailed ||
 			d.Code != reeve.Internal {
 			t.Errorf("%+v", d)
 		}
@@ -104,7 +104,7 @@ func TestW01_AnAnswerThatWasCutOff(t *testing.T) {
 			chunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":"Once upon a"}}]}`)
 			chunk(w, `{"id":"a","choices":[{"index":0,"delta":{},"finish_reason":"%s"}]}`, reason)
 		})
-		c := h.Talk("bot")
+		c := h.StartConversation("bot")
 		s := h.Connect(c.ID, 0)
 		for i, want := range []struct {
 			reason string
@@ -112,10 +112,10 @@ func TestW01_AnAnswerThatWasCutOff(t *testing.T) {
 		}{{"stop", ""}, {"length", reeve.CutLength}, {"content_filter", reeve.CutRefused}} {
 			reason = want.reason
 			turn := speak(h, c.ID, "tell")
-			s.Done(1)
+			s.ReadTurns(1)
 			d := detail(h, turn.ID)
 			var told reeve.Frame
-			for _, f := range s.Seen {
+			for _, f := range s.Frames {
 				if f.Type == reeve.FrameMessage && f.TurnID == turn.ID {
 					told = f
 				}
@@ -143,7 +143,7 @@ func TestW01_AnAnswerThatWasCutOffAtOnce(t *testing.T) {
 		why string
 	}{"length": {reeve.CutLength, "max_output_tokens"}, "content_filter": {reeve.CutRefused, "content_filter"}} {
 		reason = finish
-		d := over(h, speak(h, h.Talk("bot").ID, "tell").ID)
+		d := over(h, speak(h, h.StartConversation("bot").ID, "tell").ID)
 		if d.State != reeve.RunCompleted || d.Code != "" || d.Output != "" ||
 			d.Issues != (reeve.TurnIssues{AnswerCut: want.cut}) || len(d.Messages) != 2 {
 			t.Errorf("%s: %+v", finish, d)
@@ -184,7 +184,7 @@ func TestW01_ACallThatWasCutOff(t *testing.T) {
 		}
 		chunk(w, `{"id":"b","choices":[{"index":0,"delta":{"content":"I was cut off."},"finish_reason":"stop"}]}`)
 	})
-	d := over(h, speak(h, h.Talk("bot").ID, "look").ID)
+	d := over(h, speak(h, h.StartConversation("bot").ID, "look").ID)
 	if d.State != reeve.RunCompleted || d.Output != "I was cut off." || d.Issues.ToolFailures != 1 {
 		t.Errorf("%+v", d)
 	}
@@ -197,7 +197,7 @@ func TestG17_AnEmptyAnswerIsCharged(t *testing.T) {
 		chunk(w, `{"id":"a","choices":[{"index":0,"delta":{"content":""},"finish_reason":"stop"}],"usage":{"prompt_tokens":6000,"completion_tokens":4000}}`)
 	})
 	budget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 100_000}})
-	d := over(h, speak(h, h.Talk("bot").ID, "hello").ID)
+	d := over(h, speak(h, h.StartConversation("bot").ID, "hello").ID)
 	if b := budgetOf(h, "agent:"+d.AgentID); d.Code != reeve.ModelFailed || !strings.Contains(d.Message, "empty") ||
 		b.Used.Tokens != 10_000 || !b.Reserved.IsZero() {
 		t.Errorf("%s %s, %+v", d.Code, d.Message, b)
@@ -217,9 +217,9 @@ func TestW08_AnAnswerWithoutEnd(t *testing.T) {
 		}
 		chunk(w, `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a\u0000b","function":{"name":"no\u0000thing","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
 	})
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"config": object{"max_moves": 1}})
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"config": object{"max_model_requests": 1}})
 	budget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 10_000_000}})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	d := over(h, speak(h, c.ID, "hello").ID)
 	if b := budgetOf(h, "agent:"+d.AgentID); d.Code != reeve.ModelFailed ||
 		!strings.Contains(d.Message, "longer than 8 MB") || b.Used.Tokens < 2_000_000 || b.Used.Tokens > 2_200_000 ||
@@ -230,7 +230,7 @@ func TestW08_AnAnswerWithoutEnd(t *testing.T) {
 	}
 	ends = true
 	// the tool does not exist
-	if d := over(h, speak(h, c.ID, "hello").ID); d.Code != reeve.StepLimit || d.Moves != 2 ||
+	if d := over(h, speak(h, c.ID, "hello").ID); d.Code != reeve.StepLimit || d.ModelRequests != 2 ||
 		d.Issues.ToolFailures != 1 {
 		t.Errorf("%+v", d.Turn)
 	}

@@ -99,7 +99,7 @@ func TestG21_NoAnswerIsCutWithinASecret(t *testing.T) {
 func TestG21_NoOutputOfPythonIsCutWithinASecret(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20,
-		Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 1, Cache: pythonCache}})
+		Python: host.PythonConfig{Timeout: host.Duration(20 * time.Second), OutputKB: 1, Cache: pythonCache}})
 	h.Agent("calc", "execute_python")
 	for i, c := range cuts {
 		if i < 2 {

@@ -37,7 +37,7 @@ func TestO20_WhatWasProposedForOneThatIsGone(t *testing.T) {
 		var ran counter
 		h, boss := bossAndHelperOn(t, engine, "propose", tool("act", reeve.Keyed, ran.handle))
 		stays := h.Call("helper", "act", object{"for": "nobody"}).ProposalID
-		over(h, speak(h, h.Talk("boss").ID, "go").ID)
+		over(h, speak(h, h.StartConversation("boss").ID, "go").ID)
 		list := proposals(h, "state=pending")
 		if len(list) != 2 {
 			t.Fatalf("%+v", list)
@@ -73,7 +73,7 @@ func TestO20_WhatWasAnsweredForOneThatIsGone(t *testing.T) {
 		for _, policy := range []string{"ask", "propose"} {
 			var ran counter
 			h, boss := bossAndHelperOn(t, engine, policy, tool("act", reeve.Keyed, ran.handle))
-			turn := speak(h, h.Talk("boss").ID, "go")
+			turn := speak(h, h.StartConversation("boss").ID, "go")
 			op := ""
 			if policy == "ask" {
 				a := waiting(h, turn.ID)
@@ -104,7 +104,7 @@ func TestO20_RunAgainForOneThatIsGone(t *testing.T) {
 			tool("act", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
 				return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
 			}))
-		turn := speak(h, h.Talk("boss").ID, "go")
+		turn := speak(h, h.StartConversation("boss").ID, "go")
 		until(h, turn.ID, func(api.TurnDetail) bool { return len(inbox(h).Unknown) == 1 })
 		op := inbox(h).Unknown[0].ID
 		end(h, boss)
@@ -127,7 +127,7 @@ func TestO20_WhoBeganItIsLost(t *testing.T) {
 			h := reevetest.Run(t, cfg, act)
 			boss := persona(h, "boss", nil, "delegate", "act")
 			persona(h, "helper", object{"policy": object{"tools": object{"act": "ask"}}}, "act")
-			a := waiting(h, speak(h, h.Talk("boss").ID, "go").ID)
+			a := waiting(h, speak(h, h.StartConversation("boss").ID, "go").ID)
 			patch(h, boss, object{"policy": object{"tools": object{"act": "deny"}}})
 			h.Stop()
 			db, err := sql.Open("sqlite", "file:"+filepath.Join(cfg.Dir, "reeve.db"))
@@ -143,7 +143,7 @@ func TestO20_WhoBeganItIsLost(t *testing.T) {
 			}
 			h = reevetest.Run(t, cfg, act)
 			decide(h, a.ID, "approve")
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 			if op := operation(h, a.OperationID); op.State != reeve.Prepared || ran.count() != 0 {
 				t.Errorf("%d ran, %+v", ran.count(), op)
 			}

@@ -27,7 +27,7 @@ func TestO20_NoNetworkItsParentLacks(t *testing.T) {
 	}
 	network := func(agent string) string {
 		t.Helper()
-		turn := speak(h, h.Talk(agent).ID, "go")
+		turn := speak(h, h.StartConversation(agent).ID, "go")
 		over(h, turn.ID)
 		child := children(h, turn.ID)
 		if len(child) != 1 {

@@ -51,7 +51,7 @@ func TestO20_TheParentAsItIsWhenAPersonAnswers(t *testing.T) {
 	} {
 		t.Run("proposed, "+name, func(t *testing.T) {
 			h, boss, ran := bossAndHelper(t, "propose")
-			over(h, speak(h, h.Talk("boss").ID, "go").ID)
+			over(h, speak(h, h.StartConversation("boss").ID, "go").ID)
 			var box api.Inbox
 			if h.Want(http.StatusOK, &box, "GET", "/api/inbox", nil); len(box.Proposals) != 1 {
 				t.Fatalf("%+v", box)
@@ -69,7 +69,7 @@ func TestO20_TheParentAsItIsWhenAPersonAnswers(t *testing.T) {
 	}
 	t.Run("asked, dormant", func(t *testing.T) {
 		h, boss, ran := bossAndHelper(t, "ask")
-		turn := speak(h, h.Talk("boss").ID, "go")
+		turn := speak(h, h.StartConversation("boss").ID, "go")
 		asked := waiting(h, turn.ID)
 		patch(h, boss, object{"lifecycle": "dormant"})
 		decide(h, asked.ID, "approve")
@@ -103,13 +103,13 @@ func TestO20_NobodyIsAskedForAChildThatDied(t *testing.T) {
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
 			h, boss, ran := bossAndHelper(t, "ask")
-			asked := waiting(h, speak(h, h.Talk("boss").ID, "go").ID)
+			asked := waiting(h, speak(h, h.StartConversation("boss").ID, "go").ID)
 			stays := h.Call("helper", "act", object{}) // which nobody called it for
 			end(h, boss)
 			var was reeve.Approval
 			h.Want(http.StatusOK, &was, "GET", "/api/approvals/"+asked.ID, nil)
 			if list := inbox(h).Approvals; len(list) != 1 || list[0].ID != stays.ApprovalID ||
-				was.State != reeve.Lapsed || was.Comment == "" || operation(h, asked.OperationID).
+				was.State != reeve.ApprovalLapsed || was.Comment == "" || operation(h, asked.OperationID).
 				State != reeve.DeniedOp {
 				t.Errorf("the inbox has %+v; it was %+v", list, was)
 			}

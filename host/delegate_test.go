@@ -90,14 +90,14 @@ func TestW17_Delegate(t *testing.T) {
 `)
 	persona(h, "boss", nil, "delegate")
 	writer := persona(h, "writer", nil)
-	c := h.Talk("boss")
+	c := h.StartConversation("boss")
 	s := h.Connect(c.ID, -1)
-	s.Say("go, and the secret is 42")
-	end := s.Done(1)
+	s.SendMessage("go, and the secret is 42")
+	end := s.ReadTurns(1)
 	if end.State != reeve.RunCompleted {
 		t.Fatalf("%+v", end)
 	}
-	if got := kinds(s.Seen); got != "turn_started token message_complete tool_started tool_result token "+
+	if got := kinds(s.Frames); got != "turn_started token message_complete tool_started tool_result token "+
 		"message_complete turn_complete" {
 		t.Errorf("frames: %s", got)
 	}
@@ -123,7 +123,7 @@ func TestW17_Delegate(t *testing.T) {
 		t.Errorf("%+v", talk)
 	}
 	d := detail(h, end.TurnID)
-	if d.Output != "The writer says: it pours." || d.Moves != 2 {
+	if d.Output != "The writer says: it pours." || d.ModelRequests != 2 {
 		t.Errorf("%+v", d.Turn)
 	}
 	if own := child.Spent.Tokens; own == 0 || d.Spent.Tokens <= own || infos[0].Spent.Tokens != own {
@@ -159,7 +159,7 @@ func TestW17_FailuresAreTyped(t *testing.T) {
 	persona(h, "boss", nil, "delegate",
 		object{"agents": []string{"nobody", "failing", "poor", "slow", "again", "asleep"}, "timeout_s": 1})
 	h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/nobody", nil)
-	c := h.Talk("boss")
+	c := h.StartConversation("boss")
 	for said, want := range map[string]reeve.Code{"nobody": reeve.NotFound, "stranger": reeve.Denied,
 		"failing": reeve.ModelFailed, "poor": reeve.BudgetExceeded, "slow": reeve.Timeout,
 		"asleep": reeve.Conflict, "empty": reeve.Validation} {
@@ -172,7 +172,7 @@ func TestW17_FailuresAreTyped(t *testing.T) {
 			t.Errorf("%s: the caller is %s: %q", said, turn.State, turn.Output)
 		}
 		for _, child := range children(h, turn.ID) {
-			if !child.State.Final() {
+			if !child.State.IsFinal() {
 				t.Errorf("%s: its child is %s", said, child.State)
 			}
 		}
@@ -202,7 +202,7 @@ func TestO20_NoToolItsParentLacks(t *testing.T) {
 `, shared, mine)
 	persona(h, "boss", nil, "delegate", "shared")
 	persona(h, "helper", nil, "shared", "mine")
-	turn := over(h, speak(h, h.Talk("boss").ID, "go").ID)
+	turn := over(h, speak(h, h.StartConversation("boss").ID, "go").ID)
 	child := children(h, turn.ID)[0]
 	if child.Output != "Done." {
 		t.Errorf("%+v", child)
@@ -255,7 +255,7 @@ func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 	for _, id := range []string{"touch", "narrow", "capable"} { // by itself it can
 		h.Call("helper", id, object{})
 	}
-	c := h.Talk("boss")
+	c := h.StartConversation("boss")
 	turn := speak(h, c.ID, "go")
 	var child reeve.Run
 	until(h, turn.ID, func(api.TurnDetail) bool {
@@ -284,7 +284,8 @@ func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox.Approvals[0].ID+"/decision",
 		object{"decision": "approve"})
 	forwarded := h.Connect(c.ID, 0) // whoever began it all is told that somebody waits
-	if f := forwarded.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameApproval }); f.TurnID != turn.ID ||
+	if f := forwarded.ReadUntil(
+		func(f reeve.Frame) bool { return f.Type == reeve.FrameApproval }); f.TurnID != turn.ID ||
 		f.AgentID != child.AgentID || f.ApprovalID != inbox.Approvals[0].ID {
 		t.Errorf("%+v", f)
 	}
@@ -307,7 +308,7 @@ func TestO20_DepthIsLimited(t *testing.T) {
 	for i := range 5 {
 		persona(h, fmt.Sprint("a", i), nil, "delegate")
 	}
-	turn := over(h, speak(h, h.Talk("a0").ID, "go").ID)
+	turn := over(h, speak(h, h.StartConversation("a0").ID, "go").ID)
 	depth := 0
 	for id := turn.ID; ; depth++ {
 		list := children(h, id)
@@ -336,7 +337,7 @@ func TestO20_DiesWithItsParent(t *testing.T) {
 	persona(h, "boss", nil, "delegate")
 	persona(h, "middle", nil, "delegate")
 	persona(h, "slow", nil)
-	turn := speak(h, h.Talk("boss").ID, "go")
+	turn := speak(h, h.StartConversation("boss").ID, "go")
 	var tree []reeve.Run
 	// both slow ones have begun: calls that follow each other go on together
 	until(h, turn.ID, func(d api.TurnDetail) bool {
@@ -347,12 +348,12 @@ func TestO20_DiesWithItsParent(t *testing.T) {
 	})
 	streams := []*reevetest.Socket{h.Connect(tree[1].SessionID, 0), h.Connect(tree[2].SessionID, 0)}
 	for _, s := range streams {
-		s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+		s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 	}
 	began := time.Now()
 	h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", object{})
 	for i, s := range streams {
-		if end := s.Done(1); end.State != reeve.RunCancelled || time.Since(began) > soon {
+		if end := s.ReadTurns(1); end.State != reeve.RunCancelled || time.Since(began) > soon {
 			t.Errorf("stream %d: %+v after %s", i, end, time.Since(began))
 		}
 	}
@@ -401,7 +402,7 @@ func TestO20_SpendsItsParentsBudget(t *testing.T) {
 		return b
 	}
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:"+boss.ID, object{"limit": object{"tokens": 20000}})
-	c := h.Talk("boss")
+	c := h.StartConversation("boss")
 	turn := over(h, speak(h, c.ID, "go").ID)
 	if b := budget(); b.Used.Tokens < 1000 || b.Used.Tokens != turn.Spent.Tokens || !b.Reserved.IsZero() {
 		t.Errorf("%+v, the turn spent %+v", b, turn.Spent)
@@ -425,7 +426,7 @@ func TestO20_NoRightToDelegate(t *testing.T) {
 `)
 	persona(h, "boss", nil)
 	persona(h, "helper", nil)
-	turn := over(h, speak(h, h.Talk("boss").ID, "go").ID)
+	turn := over(h, speak(h, h.StartConversation("boss").ID, "go").ID)
 	if infos, _ := results(h, turn.ID, "delegate"); turn.Output != "I could not." || len(infos) != 1 ||
 		infos[0].Code != reeve.NotFound || len(children(h, turn.ID)) != 0 {
 		t.Errorf("%+v %+v", turn.Turn, infos)
@@ -442,7 +443,7 @@ func TestO20_ItsMediaReachTheUser(t *testing.T) {
 	persona(h, "boss", nil, "delegate", "send_media")
 	persona(h, "middle", nil, "delegate", "send_media")
 	artist := persona(h, "artist", nil, "send_media")
-	c := h.Talk("boss")
+	c := h.StartConversation("boss")
 	turn := over(h, speak(h, c.ID, "go").ID)
 	list := sent(h, c.ID)
 	if len(list) != 1 || list[0].AgentID != artist.ID || list[0].TurnID != turn.ID ||
@@ -475,7 +476,7 @@ func TestO20_DiesWithItsParentOnAnotherServer(t *testing.T) {
 	h := servers[0]
 	persona(h, "boss", nil, "delegate")
 	persona(h, "slow", nil)
-	turn := speak(h, h.Talk("boss").ID, "go")
+	turn := speak(h, h.StartConversation("boss").ID, "go")
 	var child reeve.Run
 	until(h, turn.ID, func(d api.TurnDetail) bool {
 		list := children(h, turn.ID)
@@ -485,10 +486,10 @@ func TestO20_DiesWithItsParentOnAnotherServer(t *testing.T) {
 		return child.ID != ""
 	})
 	s := h.Connect(child.SessionID, 0)
-	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+	s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 	began := time.Now()
 	servers[1].Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", object{})
-	if end := s.Done(1); end.State != reeve.RunCancelled {
+	if end := s.ReadTurns(1); end.State != reeve.RunCancelled {
 		t.Errorf("%+v", end)
 	}
 	select {
@@ -496,7 +497,7 @@ func TestO20_DiesWithItsParentOnAnotherServer(t *testing.T) {
 		if took := at.Sub(began); took > time.Second {
 			t.Errorf("the model was let go after %s", took)
 		}
-	case <-time.After(reevetest.Wait):
+	case <-time.After(reevetest.Timeout):
 		t.Error("the model goes on")
 	}
 	if infos, _ := results(h, turn.ID, "delegate"); len(infos) != 1 || infos[0].Code != reeve.Canceled {
@@ -530,7 +531,7 @@ func TestW17_APersonsTimeDoesNotCount(t *testing.T) {
 `, tool("ask", reeve.Keyed, ran.handle))
 	persona(h, "boss", nil, "delegate", object{"timeout_s": 1}, "ask")
 	persona(h, "helper", object{"policy": object{"tools": object{"ask": "ask"}}}, "ask")
-	turn := speak(h, h.Talk("boss").ID, "go")
+	turn := speak(h, h.StartConversation("boss").ID, "go")
 	until(h, turn.ID, func(api.TurnDetail) bool { // it was looked at, and left
 		for _, op := range operations(h) {
 			if op.Tool == "delegate" && op.NextAttemptAt.After(*op.TimeoutAt) {
@@ -556,7 +557,7 @@ func TestW17_TheOtherIsRemoved(t *testing.T) {
 - {when: {system: I am slow}, text: "`+strings.Repeat("word ", 500)+`", pace: 50ms}
 `)
 	persona(h, "boss", nil, "delegate")
-	c := h.Talk("boss")
+	c := h.StartConversation("boss")
 	for _, remove := range []func(id string){
 		func(id string) {
 			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+id, object{"lifecycle": "destroyed", "name": "was-slow"})

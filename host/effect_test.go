@@ -201,7 +201,7 @@ func TestG09_KeyedIsSentAgainWithTheSameKey(t *testing.T) {
 	if p[1].Content != "done" || resultInfo(t, p[1]).Attempts != 2 {
 		t.Errorf("the result is %q, %s", p[1].Content, p[1].Metadata)
 	}
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if _, requests := w.total(); requests != 2 {
 		t.Errorf("%d requests after it was settled", requests)
 	}
@@ -320,7 +320,7 @@ func TestG10_TheLookUpDecides(t *testing.T) {
 			}
 			tries += n
 			got := operation(h, op.ID)
-			if got.State == reeve.Dispatched && n > 0 && (got.Tries != tries || got.NextAttemptAt == nil) {
+			if got.State == reeve.Dispatched && n > 0 && (got.Attempts != tries || got.NextAttemptAt == nil) {
 				t.Errorf("after %d look-ups: %+v", tries, got)
 			}
 			return got.State == reeve.Unknown
@@ -359,7 +359,7 @@ func TestG10_TriesAreCounted(t *testing.T) {
 		{"unsafe", &unsafe, 1, reeve.Unknown, 1}, {"good", &good, 1, reeve.Committed, 1},
 		{"local", &local, 1, reeve.Committed, 1}} {
 		got := settle(h, h.Call(h.Agent("a-"+c.tool, c.tool).ID, c.tool, nil).OperationID)
-		if got.State != c.state || got.Tries != c.tries || c.sent.n.Load() != c.sends {
+		if got.State != c.state || got.Attempts != c.tries || c.sent.n.Load() != c.sends {
 			t.Errorf("%s: sent %d times, %+v", c.tool, c.sent.n.Load(), got)
 		}
 	}
@@ -382,7 +382,7 @@ func TestG10_LookUpsBackOff(t *testing.T) {
 	a := h.Agent("a", "cannot")
 	res := h.Call(a.ID, "cannot", nil)
 	op := operation(h, res.OperationID)
-	if res.State != reeve.Dispatched || res.Code != reeve.InProgress || op.NextAttemptAt == nil || op.Tries != 1 {
+	if res.State != reeve.Dispatched || res.Code != reeve.InProgress || op.NextAttemptAt == nil || op.Attempts != 1 {
 		t.Fatalf("%+v, %+v", res, op)
 	}
 	if d := op.NextAttemptAt.Sub(op.UpdatedAt).Seconds(); d < 9 || d > 11 {
@@ -454,7 +454,7 @@ func TestG11_UnsafeBecomesUnknownAndAPersonSays(t *testing.T) {
 			var resolved reeve.Operation
 			h.Want(http.StatusOK, &resolved, "POST", "/api/operations/"+op.ID+"/resolve",
 				map[string]any{"resolution": choice})
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 			final := operation(h, op.ID)
 			effects, _ := w.total()
 			want := map[string]reeve.State{"happened": reeve.Committed, "retry": reeve.Committed,
@@ -521,7 +521,7 @@ func TestG11_NotRunAgainByAToolThatHasChanged(t *testing.T) {
 				}
 				h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/resolve",
 					map[string]any{"resolution": "retry"})
-				h.Settle(t.Context())
+				h.RunUntilIdle(t.Context())
 				got := operation(h, op.ID)
 				if _, requests := w.total(); requests != 1 || got.State != reeve.DeniedOp || got.Code != reeve.Stale ||
 					!strings.Contains(got.Message, "has changed") ||
@@ -561,7 +561,7 @@ func TestG12_WhatMayHaveLeftIsNeverFailed(t *testing.T) {
 	effects := map[reeve.Effect]map[string]any{reeve.Keyed: nil, reeve.Unsafe: nil,
 		reeve.Verifiable: verifySpec(w, map[string]any{"applied": []int{204}, "not_applied": []int{410}})}
 	cfg := quick(t)
-	cfg.RetryTries = 2
+	cfg.RetryAttempts = 2
 	goTools := []reeve.Tool{}
 	for _, e := range []reeve.Effect{reeve.Keyed, reeve.Unsafe} {
 		goTools = append(goTools, sender("go_"+string(e), e, w, &http.Client{}))
@@ -664,7 +664,7 @@ func TestG12_ARefusedRetryDoesNotProveTheFirstFailed(t *testing.T) {
 		return n > 1
 	}
 	cfg := quick(t)
-	cfg.RetryTries = 2
+	cfg.RetryAttempts = 2
 	h := reevetest.StartWith(t, cfg)
 	define(h, "send", reeve.Keyed, map[string]any{"method": "POST", "url": w.URL},
 		map[string]any{"retry": map[string]any{"attempts": 3, "delay_ms": 1, "max_ms": 2}})

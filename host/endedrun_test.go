@@ -84,7 +84,7 @@ func TestACallThatItsRunDoesNotWaitFor(t *testing.T) {
 		}()
 		<-entered
 		close(end)
-		eventually(t, "the run to end", func() bool { return runOf(h, a).State.Final() })
+		eventually(t, "the run to end", func() bool { return runOf(h, a).State.IsFinal() })
 		close(leave)
 		if x := <-got; x.status != http.StatusConflict || x.p.Code != reeve.Conflict {
 			t.Errorf("%d %+v", x.status, x.p)
@@ -96,7 +96,7 @@ func TestACallThatItsRunDoesNotWaitFor(t *testing.T) {
 func woken(h *reevetest.Host, a reeve.Agent) reeve.Run {
 	h.T.Helper()
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/"+a.ID+"/wake", object{})
-	eventually(h.T, "a run to end", func() bool { return runOf(h, a).State.Final() })
+	eventually(h.T, "a run to end", func() bool { return runOf(h, a).State.IsFinal() })
 	return runOf(h, a)
 }
 

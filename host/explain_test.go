@@ -37,7 +37,7 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 		budget(h, "agent:"+a.ID, object{"limit": object{"calls": 1}, "on_exceed": "park"})
 		h.Call(a.ID, "keyed", nil)
 		first := decide(h, parked.ApprovalID, "approve")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		held := inbox(h).Approvals
 		if len(held) != 1 || held[0].OperationID != parked.OperationID || !strings.Contains(held[0].Why, short) {
 			t.Fatalf("the inbox has %+v", held)
@@ -48,7 +48,7 @@ func TestG26_ACallThatABudgetHoldsIsExplained(t *testing.T) {
 			t.Errorf("while the budget holds it: %+v", x.Steps)
 		}
 		decide(h, held[0].ID, "approve")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		x = explained(h, parked.CallID)
 		if why(x, "approval") != "passed: "+policy+"; approved by "+first.DecidedBy || why(x, "budget") != "passed: "+
 			held[0].Why+"; approved by "+first.DecidedBy || x.Outcome != "The call ran and succeeded." ||

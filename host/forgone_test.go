@@ -130,7 +130,7 @@ func TestW10_WhatATurnThatIsOverWaitedFor(t *testing.T) {
 	for way, end := range ways {
 		t.Run(way, func(t *testing.T) {
 			eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, heard *eavesdropper) {
-				c := h.Talk("bot")
+				c := h.StartConversation("bot")
 				turn := speak(h, c.ID, "begin")
 				open := awaits(h, turn.ID, len(tools))
 				end(h, turn.ID)
@@ -184,7 +184,7 @@ func TestW10_WhatATurnThatFailedWaitedFor(t *testing.T) {
 		"message: broken}}\n"
 	eachTalker(t, script, []reeve.Tool{asyncTool("send", reeve.Keyed, itWillCome)},
 		func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
-			turn := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
+			turn := over(h, speak(h, h.StartConversation("bot").ID, "begin").ID)
 			var op reeve.Operation
 			eventually(t, "the call to be settled", func() bool { op = operations(h)[0]; return op.ResultID != "" })
 			d := detail(h, turn.ID)
@@ -214,7 +214,7 @@ func TestW10_SentWhileItsTurnIsCancelled(t *testing.T) {
 		"text: 'I have begun.'}\n"
 	eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
 		finish = make(chan struct{})
-		turn := speak(h, h.Talk("bot").ID, "begin")
+		turn := speak(h, h.StartConversation("bot").ID, "begin")
 		<-entered
 		<-entered
 		h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
@@ -243,7 +243,7 @@ func TestW10_AnOutcomeAndACancelAtOnce(t *testing.T) {
 	eachTalker(t, script, []reeve.Tool{asyncTool("send", reeve.Keyed, itWillCome)},
 		func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
 			for range 10 {
-				turn := speak(h, h.Talk("bot").ID, "begin")
+				turn := speak(h, h.StartConversation("bot").ID, "begin")
 				op := awaits(h, turn.ID, 1)[0]
 				var delivered, cancelled int
 				var both sync.WaitGroup
@@ -280,7 +280,7 @@ func TestW21_CallsThatWereNeverRecorded(t *testing.T) {
 	eachTalker(t, script, tools, func(t *testing.T, h *reevetest.Host, _ *eavesdropper) {
 		finish = make(chan struct{})
 		defer close(finish)
-		turn := speak(h, h.Talk("bot").ID, "begin")
+		turn := speak(h, h.StartConversation("bot").ID, "begin")
 		<-entered
 		h.Want(http.StatusOK, nil, "POST", "/api/turns/"+turn.ID+"/cancel", nil)
 		told := settled(t, h, detail(h, turn.ID), false)
@@ -357,7 +357,7 @@ func TestW22_ACallThatIsUnderWayWhenItsTurnIsEnded(t *testing.T) {
 		for way, end := range ways {
 			for _, tool := range tools {
 				finish = make(chan struct{})
-				turn := speak(h, h.Talk("bot").ID, "begin "+tool.ID)
+				turn := speak(h, h.StartConversation("bot").ID, "begin "+tool.ID)
 				<-entered
 				end(h, turn.ID)
 				close(finish)
@@ -391,7 +391,7 @@ func TestG23_ATurnThatIsStoppedSaysSo(t *testing.T) {
 				{object{"reason": "a fire drill"}, "everything in this workspace was stopped: a fire drill"},
 			} {
 				finish = make(chan struct{})
-				turn := speak(h, h.Talk("bot").ID, "begin "+tool.ID)
+				turn := speak(h, h.StartConversation("bot").ID, "begin "+tool.ID)
 				<-entered
 				h.Want(http.StatusNoContent, nil, "POST", "/api/stop", c.stop)
 				close(finish)
@@ -418,7 +418,7 @@ func TestW21_AnAgentThatIsRemovedWhileAPersonIsAsked(t *testing.T) {
 		for end, status := range map[string]int{"DELETE": http.StatusNoContent, "PATCH": http.StatusOK} {
 			a := h.Agent("asks", "send")
 			patch(h, a, object{"policy": object{"tools": object{"send": "ask"}}})
-			turn := speak(h, h.Talk(a.ID).ID, "begin")
+			turn := speak(h, h.StartConversation(a.ID).ID, "begin")
 			until(h, turn.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
 			var body any
 			if end == "PATCH" {
@@ -458,7 +458,7 @@ func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 				finish = make(chan struct{})
 				h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot",
 					object{"policy": object{"tools": object{tool.ID: policy}}})
-				turn := speak(h, h.Talk("bot").ID, "begin "+tool.ID)
+				turn := speak(h, h.StartConversation("bot").ID, "begin "+tool.ID)
 				if policy == "ask" {
 					var box api.Inbox
 					eventually(t, "a person to be asked", func() bool {
@@ -493,7 +493,7 @@ func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 			finish = make(chan struct{})
 			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot",
 				object{"policy": object{"tools": object{tool.ID: "propose"}}})
-			over(h, speak(h, h.Talk("bot").ID, "begin "+tool.ID).ID)
+			over(h, speak(h, h.StartConversation("bot").ID, "begin "+tool.ID).ID)
 			var made reeve.Proposal
 			h.Want(http.StatusOK, &made, "POST", "/api/proposals/"+inbox(h).Proposals[0].ID+"/accept", object{})
 			<-entered

@@ -23,7 +23,7 @@ func TestGarbageGathers(t *testing.T) {
 
 // Each collection sets the pace of the next.
 func TestGarbageKeepsPace(t *testing.T) { //nolint:paralleltest // it is about the whole process
-	CollectGarbage()
+	TuneGarbageCollector()
 	is := []heap.Sample{{Name: "/gc/gogc:percent"}, {Name: "/gc/heap/live:bytes"}}
 	for end := time.Now().Add(10 * time.Second); ; {
 		runtime.GC()

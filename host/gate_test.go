@@ -144,7 +144,7 @@ func TestG01_ARefusalEndsTheWayAndNamesItsStep(t *testing.T) {
 				}
 			}
 			p := pairs(h, thread(h, c.agent.ID, "session="+c.call.Session))[res.CallID]
-			trail := actionInfo(t, p[0]).Trail
+			trail := actionInfo(t, p[0]).Trace
 			if len(trail) == 0 || trail[len(trail)-1].Name != c.step || trail[len(trail)-1].Verdict != reeve.Refused ||
 				trail[len(trail)-1].Why == "" {
 				t.Fatalf("the trail ends %+v", trail)
@@ -198,7 +198,7 @@ func TestG01_ACallThatPassesHasSeenEveryStep(t *testing.T) {
 	a := h.Agent("a", "watched")
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/a", map[string]any{"categories": []string{"work", "other"}})
 	res := h.Call(a.ID, "watched", map[string]any{"n": 1})
-	trail := actionInfo(t, pairs(h, thread(h, a.ID, ""))[res.CallID][0]).Trail
+	trail := actionInfo(t, pairs(h, thread(h, a.ID, ""))[res.CallID][0]).Trace
 	if len(trail) != len(steps) {
 		t.Fatalf("the trail is %+v", trail)
 	}
@@ -399,7 +399,7 @@ func TestG02_EveryCallLeavesOneActionAndOneResult(t *testing.T) {
 	}
 	decide(h, ask(call{"tool": "privileged"}).ApprovalID, "approve")
 	decide(h, ask(call{"tool": "privileged"}).ApprovalID, "deny")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	got := pairs(h, thread(h, a.ID, ""))
 	if len(got) != made {
 		t.Errorf("%d calls left %d actions", made, len(got))

@@ -59,7 +59,7 @@ func TestW17_AttachmentsGoAlong(t *testing.T) {
 	persona(h, "boss", nil, "delegate")
 	persona(h, "middle", nil, "delegate")
 	persona(h, "eyes", nil)
-	c := h.Talk("boss")
+	c := h.StartConversation("boss")
 	var turn reeve.Turn
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
 		object{"content": "look at this", "attachments": []object{
@@ -102,7 +102,7 @@ func TestW18_AttachmentsAreSeenByWhoIsLoopedIn(t *testing.T) {
 	eyes := persona(h, "eyes", nil, "send_media")
 	h.Agent("clerk", "file_write")
 	h.Call("clerk", "file_write", call{"path": "/shared/dot.txt", "content": "."})
-	c := h.Talk("boss")
+	c := h.StartConversation("boss")
 	var turn reeve.Turn
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
 		object{"content": "look at this",

@@ -14,7 +14,7 @@ func (h *Host) adoptDatabase(ctx context.Context) error {
 	if h.cfg.Held {
 		reason = "the server was started with --held or REEVE_HELD"
 	}
-	hold, err := h.db.Adopt(ctx, reason)
+	hold, err := h.db.AdoptIdentity(ctx, reason)
 	if err == nil && hold != nil {
 		h.log.Warn("server is held until reeve resume", "reason", hold.Reason,
 			"list", "reeve held")
@@ -24,12 +24,12 @@ func (h *Host) adoptDatabase(ctx context.Context) error {
 
 // isHeld reports whether the server is held. It ignores store errors, which checkReady reports.
 func (h *Host) isHeld(ctx context.Context) (held bool) {
-	_ = h.db.View(ctx, func(s *store.Snap) (err error) { held, err = s.System().Held(ctx); return err })
+	_ = h.db.View(ctx, func(s *store.Snap) (err error) { held, err = s.System().IsHeld(ctx); return err })
 	return held
 }
 
-// Held returns why the server is held, or nil if it is not.
-func (h *Host) Held(ctx context.Context) (hold *reeve.Hold, err error) {
+// Hold returns why the server is held, or nil if it is not.
+func (h *Host) Hold(ctx context.Context) (hold *reeve.Hold, err error) {
 	if err := h.open(ctx); err != nil {
 		return nil, err
 	}

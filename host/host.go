@@ -196,7 +196,7 @@ func (h *Host) assemble() (err error) {
 	scripts := automation.Config{DB: h.db, Log: h.log, Pool: h.sandboxes.scripts, Gate: p.gate,
 		ItemRule: items, Settings: p.gate.Catalogue, Waker: p.queue, Timers: p.planner, Process: p.gate.Process(),
 		Backoff: cfg.backoff(), Webhook: webhook,
-		Limits: js.Limits{Time: time.Duration(cfg.ScriptTime)}}
+		Limits: js.Limits{Time: time.Duration(cfg.ScriptTimeout)}}
 	p.automations, p.scripts, p.scriptJobs = automation.NewService(scripts), automation.NewRunner(scripts),
 		automation.NewJobs(scripts)
 	p.supervisor = automation.NewSupervisor(scripts, p.scriptJobs)
@@ -237,7 +237,7 @@ func (h *Host) listBuiltinTools(guard web.Guard) ([]reeve.Tool, error) {
 		(&agents.Pack{Asker: p.delegation}).Tools(),
 		p.scriptTools.Tools(),
 		(&users.Pack{Webhook: cfg.Webhook != ""}).Tools(),
-		(&utils.Pack{Client: guard.Client(), Forecast: cfg.WeatherURL, Places: cfg.PlacesURL}).Tools(),
+		(&utils.Pack{Client: guard.Client(), Forecast: cfg.WeatherURL, Places: cfg.GeocodingURL}).Tools(),
 	), nil
 }
 
@@ -293,13 +293,13 @@ func (h *Host) newRuns() (_ *runServices, err error) {
 	}
 	r.memory = memory.New(memory.Config{DB: h.db, Gate: p.gate, Model: llm, Log: h.log, Process: p.gate.Process()})
 	modelRunner := &agent.ModelRunner{DB: h.db, Gate: p.gate, Model: llm, Events: p.broadcaster, Assemble: cfg.Assemble,
-		Extract: cfg.Extract, Steps: p.scripts, Remember: r.memory.Wakeup, Tracer: h.telemetry.tracer(),
+		Extract: cfg.Extract, Steps: p.scripts, OnSummaryDue: r.memory.Wakeup, Tracer: h.telemetry.tracer(),
 		Resolve:  resolve,
 		OnAnswer: func(a agent.ModelCall) { metrics.recordModelCall(a, canonicalName) }, Log: h.log}
 	brain := &agent.Brain{DB: h.db, Script: p.scripts, ModelRunner: modelRunner,
 		Rehearsal: &agent.Rehearsal{DB: h.db, Gate: p.gate}}
 	r.scheduler, err = wake.NewScheduler(wake.Config{DB: h.db, Log: h.log, Process: p.gate.Process(), Queue: p.queue,
-		Planner: p.planner, Brain: brain, MaxRuns: cfg.Runs, MaxAttempts: cfg.RunAttempts,
+		Planner: p.planner, Brain: brain, MaxRuns: cfg.MaxRuns, MaxAttempts: cfg.RunAttempts,
 		Entities: &journal.Pack{DB: h.db}, Webhook: cfg.Webhook, Client: web.Guard{Allow: cfg.HTTPAllow}.Client(),
 		OnEnd: []wake.EndHandler{
 			// Answer the calling agent, and cancel pending calls.
@@ -339,7 +339,7 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 		Delegations: p.delegation, Branches: p.branches,
 		Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: cfg.Hosts, Origins: cfg.Origins,
 		Rate: cfg.Rate, Burst: cfg.Burst, Heartbeat: cfg.Heartbeat, Doctor: h.checkHealth, Ready: h.checkReady,
-		Held:   h.isHeld,
+		IsHeld: h.isHeld,
 		Backup: h.openBackup, Metrics: h.telemetry.metrics.handler(),
 		MetricsToken: cfg.MetricsToken, OpenTokens: h.hasOwnTools}), nil
 }

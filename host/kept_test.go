@@ -52,7 +52,7 @@ func TestG21_KeptBytesAreReadOnlyAsWhatTheyAre(t *testing.T) {
 		t.Fatalf("the ledger does not name what is kept: %+v", removed)
 	}
 	h.Call("clerk", "file_delete", object{"path": "/shared/both.txt"})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	over(h, speak(h, c.ID, "send it").ID)
 	var turn reeve.Turn
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",

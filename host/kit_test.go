@@ -178,7 +178,7 @@ const soon = 5 * time.Second
 // quick is a config whose waits are short.
 func quick(t testing.TB) host.Config {
 	return host.Config{Dir: t.TempDir(), RetryFirst: host.Duration(time.Millisecond),
-		RetryMax: host.Duration(2 * time.Millisecond), RetryTries: 5,
+		RetryMax: host.Duration(2 * time.Millisecond), RetryAttempts: 5,
 		HTTPAllow: []string{"127.0.0.1"}}
 }
 

@@ -32,7 +32,7 @@ func TestG14_WhoAsksAgainInTimeForTheNext(t *testing.T) {
 				eventually(t, "the approval's time to be over", func() bool {
 					var v reeve.Approval
 					h.Want(http.StatusOK, &v, "GET", "/api/approvals/"+res.ApprovalID, nil)
-					return v.State == reeve.Expired
+					return v.State == reeve.ApprovalExpired
 				})
 			}
 			keyed, inRun := call{"tool": "guarded", "idempotency_key": "k"}, call{"tool": "guarded", "run": "r"}
@@ -45,10 +45,10 @@ func TestG14_WhoAsksAgainInTimeForTheNext(t *testing.T) {
 				t.Errorf("%+v is pending; %+v", list.Approvals, op)
 			}
 			if h.Want(http.StatusOK, &list, "GET", "/api/approvals?state=expired", nil); len(list.Approvals) != 1 ||
-				list.Approvals[0].State != reeve.Expired {
+				list.Approvals[0].State != reeve.ApprovalExpired {
 				t.Errorf("%+v has expired", list.Approvals)
 			}
-			if x := explained(h, first.CallID); x.Approval.State != reeve.Expired ||
+			if x := explained(h, first.CallID); x.Approval.State != reeve.ApprovalExpired ||
 				!strings.Contains(x.Outcome, "expired") {
 				t.Errorf("it is explained as %q, %+v", x.Outcome, x.Approval)
 			}
@@ -94,7 +94,7 @@ func TestO03_AnUndoThatNobodyApprovedInTime(t *testing.T) {
 	eventually(t, "the approval's time to be over", func() bool {
 		var v reeve.Approval
 		u.Want(http.StatusOK, &v, "GET", "/api/approvals/"+first.ApprovalID, nil)
-		return v.State == reeve.Expired
+		return v.State == reeve.ApprovalExpired
 	})
 	if v := undo(http.StatusOK); v.OperationID != first.OperationID || v.State != reeve.DeniedOp ||
 		v.Code != reeve.Denied || !strings.Contains(v.Message, "expired") {

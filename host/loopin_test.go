@@ -75,13 +75,13 @@ func TestW18_LoopIn(t *testing.T) {
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard})
 	boss := persona(h, "boss", nil, "loop_in")
 	lawyer := persona(h, "lawyer", nil)
-	c := h.Talk("boss")
+	c := h.StartConversation("boss")
 	over(h, speak(h, c.ID, "hello").ID)
 	s := h.Connect(c.ID, -1)
 	turn := speak(h, c.ID, "go")
-	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameComplete && f.TurnID == turn.ID })
+	s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameComplete && f.TurnID == turn.ID })
 	var spoken []string
-	for _, f := range s.Seen {
+	for _, f := range s.Frames {
 		switch f.Type {
 		case reeve.FrameMessage, reeve.FrameStarted:
 			who := map[string]string{boss.ID: "boss", lawyer.ID: "lawyer"}[f.AgentID]
@@ -116,7 +116,7 @@ func TestW18_LoopIn(t *testing.T) {
 	var now reeve.Conversation
 	h.Want(http.StatusOK, &now, "GET", "/api/conversations/"+c.ID, nil)
 	joined := false
-	for _, p := range now.Members {
+	for _, p := range now.Participants {
 		joined = joined || p.Kind == reeve.AgentParticipant && p.ID == lawyer.ID && p.AddedBy == turn.ID
 	}
 	if !joined || now.AgentID != boss.ID || now.Turns != 3 {
@@ -161,7 +161,7 @@ func TestW18_NoConversation(t *testing.T) {
 	persona(h, "lawyer", nil)
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/boss/wake", object{"input": "go"})
 	var run reeve.Run
-	for deadline := time.Now().Add(reevetest.Wait); (run.ID == "" || !run.State.Final()) && time.Now().
+	for deadline := time.Now().Add(reevetest.Timeout); (run.ID == "" || !run.State.IsFinal()) && time.Now().
 		Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if list := children(h, ""); len(list) == 1 {
 			run = list[0]

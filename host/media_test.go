@@ -50,7 +50,7 @@ func painter(t *testing.T, more ...string) *reevetest.Host {
 func TestSendMedia_SentMediaReachesTheConversationThatAsked(t *testing.T) {
 	t.Parallel()
 	h := painter(t)
-	c, other := h.Talk("bot"), h.Talk("bot")
+	c, other := h.StartConversation("bot"), h.StartConversation("bot")
 	if d := over(h, speak(h, c.ID, "the picture please").ID); d.State != reeve.RunCompleted ||
 		d.Issues.ToolFailures > 0 {
 		t.Fatalf("%+v", d)
@@ -84,7 +84,7 @@ func TestSendMedia_SentMediaReachesTheConversationThatAsked(t *testing.T) {
 func TestSendMedia_WhatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	h := painter(t)
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	for _, text := range []string{"the secret please", "the absent one please"} {
 		d := over(h, speak(h, c.ID, text).ID)
 		if d.State != reeve.RunCompleted || d.Issues.ToolFailures != 1 {
@@ -108,7 +108,7 @@ func TestSendMedia_AScheduleSendsToTheConversationItWasMadeIn(t *testing.T) {
 	h := painter(t, "- {when: {tool: schedule_create}, text: Planned.}\n",
 		"- {when: {said: later}, calls: [{name: schedule_create, args: {goal: send the picture, cadence_type: once, "+
 			"cadence_value: '"+soon+"'}}]}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	if d := over(h, speak(h, c.ID, "later please").ID); d.Issues.ToolFailures > 0 {
 		t.Fatalf("%+v", d)
 	}

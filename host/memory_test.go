@@ -53,7 +53,7 @@ func TestL13_OlderTurnsInAFewWords(t *testing.T) {
 		h := reevetest.Run(t, cfg)
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 			object{"name": "bot", "config": object{"instructions": "I am bot.", "recent_turns": 4, "summaries": true}})
-		c := h.Talk("bot")
+		c := h.StartConversation("bot")
 		say := func(n int) {
 			if d := over(h, speak(h, c.ID, fmt.Sprint("q", n)).ID); d.State != reeve.RunCompleted {
 				t.Fatalf("%+v", d.Turn)
@@ -108,7 +108,7 @@ func TestL13_SummariesCostAndFailWithoutHarm(t *testing.T) {
 		h := reevetest.Run(t, cfg)
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 			object{"name": "bot", "config": object{"instructions": "I am bot.", "recent_turns": 1, "summaries": true}})
-		c := h.Talk("bot")
+		c := h.StartConversation("bot")
 		for n := range 5 {
 			if d := over(h, speak(h, c.ID, fmt.Sprint("q", n)).ID); d.State != reeve.RunCompleted {
 				t.Fatalf("%+v", d.Turn)
@@ -136,7 +136,7 @@ func TestL14_ASummaryThatTheDatabaseFailed(t *testing.T) {
 	h := reevetest.StartWith(t, cfg)
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 		object{"name": "bot", "config": object{"recent_turns": 1, "summaries": true}})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	away := asked(t, cfg.Database, `CREATE TABLE away (yes INT)`, `INSERT INTO away VALUES (1)`,
 		`CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			IF NEW.owner = '' AND EXISTS (SELECT 1 FROM away) THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
@@ -156,7 +156,7 @@ func TestL14_ASummaryThatTheDatabaseFailed(t *testing.T) {
 	if _, err := away.Exec(t.Context(), `DELETE FROM away`); err != nil {
 		t.Fatal(err)
 	}
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	var page api.MessageList
 	h.Want(http.StatusOK, &page, "GET", "/api/conversations/"+c.ID+"/messages?limit=500", nil)
 	if !seq.ContainsFunc(page.Messages, func(m reeve.Message) bool {

@@ -79,7 +79,7 @@ type modelNamer func(asked, provider, answered string) string
 func (m *metrics) recordModelCall(a agent.ModelCall, canonicalName modelNamer) {
 	name := "other"
 	if canonicalName != nil {
-		name = canonicalName(a.For, a.Provider, a.Model)
+		name = canonicalName(a.Requested, a.Provider, a.Model)
 	}
 	m.modelCalls.WithLabelValues(name, string(a.Code)).Inc()
 	m.modelSeconds.WithLabelValues(name).Observe(float64(a.Spent.Millis) / 1000)
@@ -89,7 +89,7 @@ func (m *metrics) recordModelCall(a agent.ModelCall, canonicalName modelNamer) {
 }
 
 func (m *metrics) recordRunEnd(run reeve.Run) {
-	if run.State.Final() {
+	if run.State.IsFinal() {
 		m.runs.WithLabelValues(string(run.Reason), string(run.State)).Inc()
 	}
 }
@@ -117,8 +117,8 @@ func (g queueCollector) Collect(c chan<- prometheus.Metric) {
 		return
 	}
 	for what, n := range map[string]int64{"wakes": v.Wakes, "runs": v.Runs, "runs_parked": v.Parked,
-		"operations_for_a_person": v.Waiting, "operations_open": v.Open,
-		"approvals": v.Approval} {
+		"operations_for_a_person": v.WaitingOperations, "operations_open": v.OpenOperations,
+		"approvals": v.PendingApprovals} {
 		c <- prometheus.MustNewConstMetric(waitingDesc, prometheus.GaugeValue, float64(n), what)
 	}
 }

@@ -39,7 +39,7 @@ func TestW02_NotesAreTakenAndRecalled(t *testing.T) {
 			object{"name": "bot", "config": object{"instructions": "I am bot.", "notes": true}})
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 			object{"name": "other", "config": object{"instructions": "I am other.", "notes": true}})
-		d := over(h, speak(h, h.Talk("bot").ID, "I drink tea, in Riga").ID)
+		d := over(h, speak(h, h.StartConversation("bot").ID, "I drink tea, in Riga").ID)
 		if d.Issues.ExtractionFailed || d.Spent.Tokens == 0 {
 			t.Errorf("%+v", d.Turn)
 		}
@@ -48,7 +48,7 @@ func TestW02_NotesAreTakenAndRecalled(t *testing.T) {
 			t.Errorf("the notes are %s", got)
 		}
 		// in another conversation; the same again is not taken
-		over(h, speak(h, h.Talk("bot").ID, "what do I drink? tea?").ID)
+		over(h, speak(h, h.StartConversation("bot").ID, "what do I drink? tea?").ID)
 		if got := heard.last("I am bot"); got != "user: [Your earlier notes, which may be relevant]\n- Ann "+
 			"drinks tea.\n- Ann works in Riga. | user: what do I drink? tea?" {
 			t.Errorf("the model was told %s", got)
@@ -56,7 +56,7 @@ func TestW02_NotesAreTakenAndRecalled(t *testing.T) {
 		if got := len(notes(h, "")); got != 2 {
 			t.Errorf("there are %d notes", got)
 		}
-		over(h, speak(h, h.Talk("other").ID, "hello").ID)
+		over(h, speak(h, h.StartConversation("other").ID, "hello").ID)
 		if got := heard.last("I am other"); got != "user: hello" {
 			t.Errorf("another agent was told %s", got)
 		}
@@ -142,7 +142,7 @@ func TestW09_NotesThatCannotBeTaken(t *testing.T) {
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard})
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 		object{"name": "bot", "config": object{"instructions": "I am bot.", "notes": true}})
-	d := over(h, speak(h, h.Talk("bot").ID, "hello").ID)
+	d := over(h, speak(h, h.StartConversation("bot").ID, "hello").ID)
 	if d.State != reeve.RunCompleted || !d.Issues.ExtractionFailed || d.Output != "fine" || len(notes(h, "")) != 0 {
 		t.Errorf("%+v", d.Turn)
 	}
@@ -159,7 +159,7 @@ func TestW22_NotesAreTakenAfterAStop(t *testing.T) {
 	h := reevetest.Run(t, cfg)
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 		object{"name": "bot", "config": object{"instructions": "I am bot.", "notes": true}})
-	turn := speak(h, h.Talk("bot").ID, "hello")
+	turn := speak(h, h.StartConversation("bot").ID, "hello")
 	eventually(t, "notes are being taken", func() bool { return heard.last("take notes") != "" })
 	h.Stop()
 	cfg.Model = script(t, "answers:\n- {when: {system: /take notes/}, text: '{\"notes\": [\"They said hello.\"]}'}\n- "+
@@ -177,11 +177,11 @@ func TestW22_AnAutomationGivesNotes(t *testing.T) {
 	t.Parallel()
 	h, heard, _ := stepper(t, object{"extraction": "notes", "notes": true},
 		map[string]string{"notes": `({ notes: [input.input + ' was said'] })`})
-	over(h, speak(h, h.Talk("bot").ID, "garden").ID)
+	over(h, speak(h, h.StartConversation("bot").ID, "garden").ID)
 	if got := fmt.Sprint(notes(h, "?agent=bot")); got != "[garden was said]" {
 		t.Errorf("the notes are %s", got)
 	}
-	over(h, speak(h, h.Talk("bot").ID, "hello").ID)
+	over(h, speak(h, h.StartConversation("bot").ID, "hello").ID)
 	if got := heard.last("I am bot"); got != "user: [Your earlier notes, which may be relevant]\n- garden was "+
 		"said | user: hello" {
 		t.Errorf("the model was told %s", got)

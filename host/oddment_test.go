@@ -40,7 +40,7 @@ func TestK13_UtilsAndUsers(t *testing.T) {
 	status := 200
 	far := meteo(t, &status)
 	cfg := quick(t)
-	cfg.WeatherURL, cfg.PlacesURL = far.URL, far.URL+"/"
+	cfg.WeatherURL, cfg.GeocodingURL = far.URL, far.URL+"/"
 	h := reevetest.StartWith(t, cfg)
 	a := &auto{Host: h, t: t, name: "weather"}
 	h.Want(201, nil, "POST", "/api/automations", call{"name": a.name, "tools": []string{"utils_atob", "utils_weather", "users_send"}, "source": `
@@ -86,7 +86,7 @@ func TestG06_WeatherObeysTheNetworkPolicy(t *testing.T) {
 	status := 200
 	far := meteo(t, &status)
 	cfg := quick(t)
-	cfg.WeatherURL, cfg.PlacesURL, cfg.HTTPAllow = far.URL, far.URL, nil
+	cfg.WeatherURL, cfg.GeocodingURL, cfg.HTTPAllow = far.URL, far.URL, nil
 	h := reevetest.StartWith(t, cfg)
 	a := h.Agent("other", "utils_weather")
 	res := h.Call(a.ID, "utils_weather", call{"latitude": 47.07, "longitude": 15.44, "days": 2})

@@ -42,7 +42,7 @@ func TestG12_AnOutcomeThatCannotBeRecordedIsOwed(t *testing.T) {
 	if _, err := lock.ExecContext(t.Context(), "ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	var op reeve.Operation
 	h.Want(200, &op, "GET", "/api/operations/"+res.OperationID, nil)
 	if op.State != reeve.Committed || op.ResultID == "" {

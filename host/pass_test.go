@@ -106,7 +106,7 @@ func (l *listening) cut(t *testing.T, after time.Time) {
 func TestW12_AnExpiredTokenEndsWhatIsHeard(t *testing.T) {
 	t.Parallel()
 	h := talker(t, chatter)
-	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Wait)
+	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Timeout)
 	defer cancel()
 	end := reeve.Now().Add(3 * time.Second)
 	g := newGuest(h, "bob", end)
@@ -135,7 +135,7 @@ func TestW12_ARightTakenElsewhereEndsWhatIsHeard(t *testing.T) {
 	}
 	there, here := servers[0], servers[1]
 	here.Agent("bot")
-	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Wait)
+	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Timeout)
 	defer cancel()
 	for name, take := range map[string]func(g guest, conversation string){
 		"revoked": func(g guest, _ string) {
@@ -147,7 +147,7 @@ func TestW12_ARightTakenElsewhereEndsWhatIsHeard(t *testing.T) {
 		},
 	} {
 		g := newGuest(here, name, time.Time{})
-		c := here.Talk("bot")
+		c := here.StartConversation("bot")
 		here.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants",
 			object{"kind": "user", "id": name})
 		all := []*listening{g.hear(ctx, "GET", "/api/conversations/"+c.ID+"/events", ""),
@@ -155,7 +155,7 @@ func TestW12_ARightTakenElsewhereEndsWhatIsHeard(t *testing.T) {
 		mine := here.Connect(c.ID, -1)
 		speak(here, c.ID, "slow")
 		for range 20 { // so that the others have heard of it too
-			mine.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+			mine.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 		}
 		taken := time.Now()
 		take(g, c.ID)

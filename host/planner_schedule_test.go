@@ -14,12 +14,12 @@ import (
 func (a *auto) tells() func(said string) string {
 	a.t.Helper()
 	a.plan("hello")
-	c := a.Talk("planner")
+	c := a.StartConversation("planner")
 	return func(said string) string {
 		a.t.Helper()
 		var turn reeve.Turn
 		a.Want(201, &turn, "POST", "/api/conversations/"+c.ID+"/turns", call{"content": said})
-		a.Settle(a.t.Context())
+		a.RunUntilIdle(a.t.Context())
 		a.Want(200, &turn, "GET", "/api/turns/"+turn.ID, nil)
 		return turn.Output
 	}
@@ -73,7 +73,7 @@ func TestK27_PlansAreFoundAmongManyRepairs(t *testing.T) {
 	defer db.Close()
 	if _, err := db.ExecContext(t.Context(), `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 250)
 		INSERT INTO script_jobs (id, workspace_id, kind, agent_id, worker_id, script_id, run_id, run_key, user_id, request, state, question, talk, result_id, timer_id, message, tries, created_at, closed_at)
-		SELECT 'ern_z' || i, workspace_id, 'repair', agent_id, '', 'scr_' || i, '', 'key_' || i, '', 'mend it', 'done', '', '', '', '', '', 0, 1, 1 FROM script_jobs, n WHERE kind = 'plan' AND timer_id <> ''`); err != nil {
+		SELECT 'job_z' || i, workspace_id, 'repair', agent_id, '', 'scr_' || i, '', 'key_' || i, '', 'mend it', 'done', '', '', '', '', '', 0, 1, 1 FROM script_jobs, n WHERE kind = 'plan' AND timer_id <> ''`); err != nil {
 		t.Fatal(err)
 	}
 	a.written(tell, "2.0")
@@ -152,7 +152,7 @@ func TestK27_AnotherTimeForWhatRuns(t *testing.T) {
 	var c reeve.Conversation
 	a.Want(201, &c, "POST", "/api/conversations", call{"agent": "planner"}, bob...)
 	a.Want(201, nil, "POST", "/api/conversations/"+c.ID+"/turns", call{"content": scheduleEight}, bob...)
-	a.Settle(t.Context())
+	a.RunUntilIdle(t.Context())
 	a.Want(200, &l, "GET", "/api/schedules", nil, bob...)
 	equal(t, spoken(l.Total, l.Schedules[0].Value, l.Schedules[0].UserID), "1 0 8 * * * bob",
 		"by another person's word")

@@ -49,7 +49,7 @@ func (a *auto) plan(request string) reeve.ScriptJob {
 	a.t.Helper()
 	var k reeve.ScriptJob
 	a.Want(201, &k, "POST", a.at("/plan"), call{"request": request})
-	a.Settle(a.t.Context())
+	a.RunUntilIdle(a.t.Context())
 	a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
 	return k
 }
@@ -99,7 +99,7 @@ func TestK27_PlannerWritesAScript(t *testing.T) {
 		a.Want(409, nil, "POST", a.at("/plan"), call{"request": "something else"})
 		a.Want(200, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", call{"answer": "every morning"})
 		a.Want(409, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", call{"answer": "twice"})
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
 		equal(t, spoken(k.State, k.Result, k.Message), "done 1.0 Every morning at seven, each letter gets an answer.",
 			"the script job")
@@ -149,7 +149,7 @@ answers:
 		a.save(broken, false)
 		a.fails(reeve.LogicFailure, "'there' of undefined")
 		equal(t, spoken(d, a.get().Status, a.get().Failure.Repairs), "map[a:1] repairing 1", "one repair is under way")
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		m := a.get()
 		equal(t, spoken(m.Status, m.Version, m.Failure == nil, d), "active 1.1 true map[a:1 b:1 c:1]",
 			"mended, it carried on")
@@ -196,7 +196,7 @@ answers:
 			version := a.save(c.broken, false)
 			a.fails(reeve.LogicFailure)
 			done := d.String()
-			a.Settle(t.Context())
+			a.RunUntilIdle(t.Context())
 			m := a.get()
 			equal(t, spoken(m.Status, m.Version, d), spoken("stopped", version, done), "nothing changed")
 			k := a.jobs()[0]
@@ -223,7 +223,7 @@ func TestK27_ARepairThatNobodyDoes(t *testing.T) {
 		a.save(strings.Replace(goodScript, "await Mail.send", "if (!input) oops(); await Mail.send", 1), false)
 		a.Want(204, nil, "POST", "/api/stop", call{"agent": "mender", "reason": "not now"})
 		a.fails(reeve.LogicFailure)
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		a.Want(204, nil, "POST", "/api/resume", call{"agent": "mender"})
 		k := a.jobs()[0]
 		equal(t, spoken(k.State, k.Message, a.get().Status), "failed its run skipped: the agent is stopped stopped",
@@ -257,7 +257,7 @@ answers:
 		a, d = planning(t, cfg)
 		a.save(strings.Replace(goodScript, "await Mail.send", "oops(); await Mail.send", 1), false)
 		a.fails(reeve.LogicFailure)
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		a.Want(204, nil, "POST", "/api/resume", call{"agent": "letters"})
 		m := a.get()
 		equal(t, spoken(m.Version, m.Status, d), "1.1 stopped map[]", "the automation")
@@ -266,7 +266,7 @@ answers:
 			t.Errorf("the person was told %+v", told)
 		}
 		a.Want(200, nil, "POST", a.at("/resume"), nil)
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		equal(t, spoken(d, a.get().Status), "map[a:1 b:1 c:1] active", "resumed")
 	})
 }
@@ -305,7 +305,7 @@ func TestK27_APlanThatNobodyMakes(t *testing.T) {
 				if c.before != nil {
 					c.before(a)
 				}
-				a.Settle(t.Context())
+				a.RunUntilIdle(t.Context())
 				if c.after != nil {
 					c.after(a)
 				}
@@ -341,7 +341,7 @@ answers:
 			if stopped {
 				a.Want(204, nil, "POST", "/api/stop", call{"agent": "planner"})
 			}
-			a.Settle(t.Context())
+			a.RunUntilIdle(t.Context())
 			a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
 			equal(t, k.State, reeve.ScriptJobDone, "the script job")
 		})
@@ -358,7 +358,7 @@ func TestK27_AnAnswerToAPlannerThatIsGone(t *testing.T) {
 		was := k.WorkerID
 		a.Want(204, nil, "DELETE", "/api/agents/planner", nil)
 		a.Want(200, nil, "POST", "/api/script-jobs/"+k.ID+"/answer", call{"answer": "every morning"})
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		a.Want(200, &k, "GET", "/api/script-jobs/"+k.ID, nil)
 		equal(t, spoken(k.State, k.Result, k.WorkerID != was), "done 1.0 true", "the script job")
 	})
@@ -370,12 +370,12 @@ func TestK27_InAConversation(t *testing.T) {
 	t.Parallel()
 	a, _ := planning(t, quick(t)) // the rehearsal model calls what it is told to
 	a.plan("hello")
-	c := a.Talk("planner")
+	c := a.StartConversation("planner")
 	talk := func(said string) reeve.Turn {
 		t.Helper()
 		var turn reeve.Turn
 		a.Want(201, &turn, "POST", "/api/conversations/"+c.ID+"/turns", call{"content": said})
-		a.Settle(t.Context())
+		a.RunUntilIdle(t.Context())
 		a.Want(200, &turn, "GET", "/api/turns/"+turn.ID, nil)
 		return turn
 	}
@@ -401,7 +401,7 @@ func TestK27_InAConversation(t *testing.T) {
 		Output; !strings.Contains(out, "sch_") {
 		t.Errorf("scheduling: %s", out)
 	}
-	equal(t, a.get().Status, reeve.StatusDraft, "it is not active")
+	equal(t, a.get().Status, reeve.AutomationDraft, "it is not active")
 	a.Want(409, nil, "POST", a.at("/activate"), call{"version": "1.0"})
 	a.start(call{"type": "test", "version": "1.0"})
 	a.Want(200, nil, "POST", a.at("/activate"), call{"version": "1.0"})

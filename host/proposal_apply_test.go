@@ -73,7 +73,7 @@ func TestL27_AcceptedIsJudgedAgain(t *testing.T) {
 				if order == "after the answer" {
 					c.change(h, a, &g)
 				}
-				h.Settle(t.Context())
+				h.RunUntilIdle(t.Context())
 				ran := 0
 				if c.want == reeve.ProposalApplied {
 					ran = 1
@@ -135,7 +135,7 @@ func TestL27_StaleIsNotApplied(t *testing.T) {
 		if _, p, status := say(h, first.ID, "accept", ""); status != 200 {
 			t.Fatalf("%d %+v", status, p)
 		}
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		if got := proposal(h, first.ID); got.State != reeve.ProposalStale ||
 			!strings.Contains(got.Message, "out of date") || title() != "Box squats" {
 			t.Errorf("%s: %+v", title(), got)
@@ -151,7 +151,7 @@ func TestL27_StaleIsNotApplied(t *testing.T) {
 			t.Errorf("%d %+v", status, p)
 		}
 		say(h, third.ID, "accept", "")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		if got := proposal(h, third.ID); got.State != reeve.ProposalApplied || title() != "Deep squats" {
 			t.Errorf("%s: %+v", title(), got)
 		}
@@ -171,7 +171,7 @@ func TestL27_AnotherToolVersionIsStale(t *testing.T) {
 	other.Description = "Now does something else."
 	h = reevetest.StartWith(t, cfg, other)
 	say(h, res.ProposalID, "accept", "")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if got := proposal(h, res.ProposalID); got.State != reeve.ProposalStale || g.ran.count() != 0 {
 		t.Errorf("%d ran, %+v", g.ran.count(), got)
 	}
@@ -187,15 +187,15 @@ func TestL27_AcceptedOutlivesAStopAndACrash(t *testing.T) {
 	id := h.Call(a.ID, "send", object{}).ProposalID
 	h.Want(204, nil, "POST", "/api/stop", object{"reason": "lunch"})
 	say(h, id, "accept", "")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if effects, requests := w.total(); effects+requests != 0 || proposal(h, id).State != reeve.ProposalAccepted {
 		t.Fatalf("%d effects while stopped, %+v", effects, proposal(h, id))
 	}
 	h = crashed(h)
 	h.Want(204, nil, "POST", "/api/resume", object{})
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	say(h, id, "accept", "")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if effects, requests := w.total(); effects != 1 || requests != 1 || proposal(h, id).State != reeve.ProposalApplied {
 		t.Errorf("%d effects by %d requests, %+v", effects, requests, proposal(h, id))
 	}
@@ -221,13 +221,13 @@ func TestL27_ProposalsAreCounted(t *testing.T) {
 		t.Errorf("%+v", res)
 	}
 	say(h, first.ProposalID, "accept", "")
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if p := proposal(h, first.ProposalID); p.State != reeve.ProposalAccepted || ran.count() != 0 ||
 		len(inbox(h).Approvals) != 1 {
 		t.Fatalf("%d ran, %+v", ran.count(), p)
 	}
 	decide(h, inbox(h).Approvals[0].ID, "approve") // of the budget
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if p := proposal(h, first.ProposalID); p.State != reeve.ProposalApplied || ran.count() != 1 {
 		t.Errorf("%d ran, %+v", ran.count(), p)
 	}

@@ -49,7 +49,7 @@ func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
 			t.Errorf("hers, after it was rejected: %d %+v", status, p)
 		}
 		say(h, his.ProposalID, "accept", "")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		h.Want(http.StatusOK, nil, "GET", "/api/journal/ratings/task/"+task, nil, bob...)
 		h.Want(http.StatusNotFound, nil, "GET", "/api/journal/ratings/task/"+task, nil, ann...)
 		if next := h.Call(a.ID, "create_or_update_rating", rate, bob...); proposal(h, next.ProposalID).Round != 3 {
@@ -92,13 +92,13 @@ func TestL17_UndosOfTwoPeopleAreTwo(t *testing.T) {
 				t.Fatalf("one item for two undos: %+v", second)
 			}
 			say(h, first.ProposalID, word, "")
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 			if again := undo(his, bob); pinned(day, ann) != left || pinned(day, bob) != 1 ||
 				again.ProposalID != second.ProposalID || strings.Contains(again.Content, "Since then") {
 				t.Errorf("%s hers: %d and %d pins, and he is told %+v", word, pinned(day, ann), pinned(day, bob), again)
 			}
 			say(h, second.ProposalID, "accept", "")
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 			if pinned(day, bob) != 0 || pinned(day, ann) != left {
 				t.Errorf("his was accepted: %d and %d pins", pinned(day, ann), pinned(day, bob))
 			}
@@ -152,7 +152,7 @@ func TestL27_ARejectedUndoIsAskedForAnew(t *testing.T) {
 		}
 		rejected("while the next undo waits")
 		say(h, second.ProposalID, "accept", "")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		if p := proposal(h, second.ProposalID); p.State != reeve.ProposalApplied {
 			t.Errorf("accepted: %+v", p)
 		}

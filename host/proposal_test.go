@@ -122,7 +122,7 @@ func TestL27_ARunLeavesAChangeSet(t *testing.T) {
 				p.State != reeve.ProposalRejected || p.Comment != "bad back" {
 				t.Fatalf("%d %+v %+v", status, p, problem)
 			}
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 		}
 		if got := tasks(); !std.Equal(got, []string{"Squats"}) {
 			t.Errorf("tasks: %v", got)
@@ -259,7 +259,7 @@ func TestL27_TheSameIsTheSameItem(t *testing.T) {
 			!strings.Contains(same.Content, "being applied") {
 			t.Errorf("while it is applied: %+v", same)
 		}
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		if ran.count() != 1 || proposal(h, first.ProposalID).State != reeve.ProposalApplied {
 			t.Errorf("%d ran, %+v", ran.count(), proposal(h, first.ProposalID))
 		}
@@ -327,8 +327,8 @@ func TestL27_TwoServersApplyOnce(t *testing.T) {
 				t.Errorf("%d %+v", status, p)
 			}
 		})
-		servers[0].Settle(t.Context())
-		servers[1].Settle(t.Context())
+		servers[0].RunUntilIdle(t.Context())
+		servers[1].RunUntilIdle(t.Context())
 		if (yes.Load() > 0) == (no.Load() > 0) || ran.count() != map[bool]int{true: 1}[yes.Load() > 0] {
 			t.Errorf("%d accepted, %d rejected, %d ran", yes.Load(), no.Load(), ran.count())
 		}
@@ -395,7 +395,7 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 		if got := decide("accept", object{}); len(got.Items) != 0 {
 			t.Errorf("%+v", got)
 		}
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		s := changeSet(h, proposal(h, ids[0]).SetID)
 		if s.Counts[reeve.ProposalApplied] != 5 || s.Counts[reeve.ProposalRejected] != 2 || len(s.Counts) != 2 ||
 			ran.count() != 5 {
@@ -454,7 +454,7 @@ func TestL27_ASetIsOneRuns(t *testing.T) {
 		}
 		say(h, p.ID, "accept", "")
 	}
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if n := len(pairs(h, thread(h, a.ID, "session=chat"))); len(ids) != 3 || ran.count() != 3 || n != 6 ||
 		len(proposals(h, "state=applied")) != 3 {
 		t.Errorf("%d sets, %d ran, %d calls in the thread", len(ids), ran.count(), n)
@@ -484,7 +484,7 @@ func TestL27_WhatAnAgentProposedThatIsGone(t *testing.T) {
 			problem.Code != reeve.Stale {
 			t.Errorf("%d %+v", status, problem)
 		}
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		if ran.count() != 0 {
 			t.Errorf("%d ran", ran.count())
 		}

@@ -13,24 +13,24 @@ import (
 // PythonConfig contains the settings of execute_python.
 type PythonConfig struct {
 	Disabled bool     `yaml:"disabled" json:"disabled,omitempty" doc:"Disables execute_python. Default: false"`
-	Time     Duration `yaml:"time" json:"time,omitempty" doc:"Time limit of a run. Default: 5s"`
+	Timeout  Duration `yaml:"timeout" json:"timeout,omitempty" doc:"Time limit of a run. Default: 5s"`
 	MemoryMB int      `yaml:"memory_mb" json:"memory_mb,omitempty" minimum:"16" maximum:"1024" doc:"Memory limit of a run in MiB, including 11 MiB for the interpreter. Default: 50"`
 	OutputKB int      `yaml:"output_kb" json:"output_kb,omitempty" minimum:"1" maximum:"4096" doc:"Kept size of stdout and of stderr, in KiB each. Default: 256"`
-	Runs     int      `yaml:"runs" json:"runs,omitempty" minimum:"1" maximum:"64" doc:"Maximum number of concurrent runs; others wait. Default: 4"`
+	MaxRuns  int      `yaml:"max_runs" json:"max_runs,omitempty" minimum:"1" maximum:"64" doc:"Maximum number of concurrent runs; others wait. Default: 4"`
 	Cache    string   `yaml:"cache" json:"cache,omitempty" doc:"Private directory for the unpacked interpreter and its machine code. Default: python in the data directory"`
 }
 
 // explainInvalidTime returns why the time limit is not valid, or an empty string. The ranges of the other settings are
 // in their tags.
 func (c PythonConfig) explainInvalidTime() string {
-	if time.Duration(c.Time) > py.MaxTime {
+	if time.Duration(c.Timeout) > py.MaxTime {
 		return "it is more than " + py.MaxTime.String()
 	}
 	return ""
 }
 
 func (c PythonConfig) limits() py.Limits {
-	return py.Limits{Time: time.Duration(c.Time), Memory: int64(c.MemoryMB) << 20, Output: int64(c.OutputKB) << 10}
+	return py.Limits{Time: time.Duration(c.Timeout), Memory: int64(c.MemoryMB) << 20, Output: int64(c.OutputKB) << 10}
 }
 
 // newPython returns the pool that runs Python. It starts no process until there is code to run.
@@ -39,7 +39,8 @@ func newPython(cfg Config) *py.Pool {
 	if c.Cache == "" {
 		c.Cache = filepath.Join(cfg.Dir, pythonFolder)
 	}
-	return py.New(py.Config{Dir: c.Cache, Memory: int64(c.MemoryMB) << 20, Max: c.Runs, Confine: confine.ConfineWorker})
+	return py.New(py.Config{Dir: c.Cache, Memory: int64(c.MemoryMB) << 20, Max: c.MaxRuns,
+		Confine: confine.ConfineWorker})
 }
 
 // explainPythonOff returns why Python is not available, and what to do. The reason is empty if Python is available.

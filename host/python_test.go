@@ -42,7 +42,7 @@ func python(h *reevetest.Host, agent, code string) (r pythonResult) {
 func TestI11_PythonThroughTheGate(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), OutputCap: 1 << 20,
-		Python: host.PythonConfig{Time: host.Duration(20 * time.Second), OutputKB: 64, Cache: pythonCache}})
+		Python: host.PythonConfig{Timeout: host.Duration(20 * time.Second), OutputKB: 64, Cache: pythonCache}})
 	var tool reeve.Tool
 	h.Want(200, &tool, "GET", "/api/tools/execute_python", nil)
 	if tool.Broken != "" || tool.Effect != reeve.Read || tool.Tier != reeve.ReadOnly || tool.Category != "code" ||
@@ -146,8 +146,8 @@ func TestI11_OperatorsSwitchItOff(t *testing.T) {
 		t.Errorf("%+v", up)
 	}
 	for setting, c := range map[string]host.PythonConfig{
-		"python.time": {Time: host.Duration(time.Hour)}, "python.memory_mb": {MemoryMB: 3},
-		"python.output_kb": {OutputKB: -1}, "python.runs": {Runs: 1000},
+		"python.timeout": {Timeout: host.Duration(time.Hour)}, "python.memory_mb": {MemoryMB: 3},
+		"python.output_kb": {OutputKB: -1}, "python.runs": {MaxRuns: 1000},
 	} {
 		if _, err := host.New(t.Context(),
 			host.Config{Dir: t.TempDir(), Python: c}); reeve.CodeOf(err) != reeve.Validation ||

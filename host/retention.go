@@ -40,7 +40,7 @@ func (h *Host) deleteExpired(ctx context.Context) (n int, err error) {
 	var before time.Time
 	var hasExpired bool
 	err = h.db.View(ctx, func(s *store.Snap) error {
-		held, err := s.System().Held(ctx)
+		held, err := s.System().IsHeld(ctx)
 		if err != nil || held {
 			return err
 		}

@@ -102,7 +102,7 @@ func TestW01_ATitleAndAState(t *testing.T) {
 	servers := two(t)
 	servers[0].Agent("a")
 	for i := range rounds {
-		c := servers[0].Talk("a")
+		c := servers[0].StartConversation("a")
 		at := "/api/conversations/" + c.ID
 		got := atOnce(servers, asks("PATCH", at, object{"title": "Tuesday"}),
 			asks("PATCH", at, object{"state": reeve.ConversationCompleted}))

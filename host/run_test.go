@@ -143,7 +143,7 @@ func TestG22_WhatComesTooLateHasNoEffect(t *testing.T) {
 // batch makes calls as one model response does.
 func batch(h *reevetest.Host, agent string, calls ...call) []reeve.Result {
 	h.T.Helper()
-	var out api.BatchAnswer
+	var out api.BatchResponse
 	h.Want(http.StatusOK, &out, "POST", "/api/agents/"+agent+"/calls/batch", map[string]any{"calls": calls})
 	return out.Results
 }
@@ -290,7 +290,7 @@ func TestG23_AsynchronousReadsOfABatch(t *testing.T) {
 			call{"tool": "look", "args": object{"i": 1}, "idempotency_key": "second"})
 	}
 	first := ask()
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	again := ask()
 	for i, res := range first {
 		if !res.Deferred || res.IsError || !again[i].Replayed || again[i].OperationID != res.OperationID {
@@ -299,7 +299,7 @@ func TestG23_AsynchronousReadsOfABatch(t *testing.T) {
 		h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/result",
 			object{"content": "it is there"})
 	}
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	if begun.count() != len(first) {
 		t.Errorf("begun %d times", begun.count())
 	}
@@ -352,10 +352,10 @@ func TestG25_TheKillSwitchStopsOneOrAll(t *testing.T) {
 		}
 		// What was approved stays put, also over a restart and when it is approved only now, and runs after.
 		decide(h, parked.ApprovalID, "approve")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		h.Stop()
 		h = reevetest.StartWith(t, cfg, tools...)
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		for _, res := range []reeve.Result{approved, parked} {
 			if op := operation(h, res.OperationID); op.State != reeve.Prepared || g.ran.count() != 0 {
 				t.Errorf("%+v after %d runs", op, g.ran.count())
@@ -479,7 +479,7 @@ func TestG25_RetriesOnBehalfEndToo(t *testing.T) {
 				})
 				act.Retry = reeve.Retry{Attempts: 3, DelayMS: 1}
 				h, _ := bossAndHelperOn(t, engine, "allow", act)
-				speak(h, h.Talk("boss").ID, "go")
+				speak(h, h.StartConversation("boss").ID, "go")
 				end(h, <-first)
 				close(ended)
 				var op reeve.Operation
@@ -530,7 +530,7 @@ func explained(h *reevetest.Host, id string) reeve.Explanation {
 
 func checkSteps(h *reevetest.Host, x reeve.Explanation) {
 	h.T.Helper()
-	want := append(append([]string{}, steps...), "timeout", "invoke", "scrub", "truncate", "record")
+	want := append(append([]string{}, steps...), "timeout", "invoke", "redact", "truncate", "record")
 	over := false
 	for i, s := range x.Steps {
 		if i >= len(want) || s.Name != want[i] || s.Verdict == "" {
@@ -602,8 +602,8 @@ func TestG26_APastCallIsExplained(t *testing.T) {
 	}
 	approved := h.Call(a.ID, "guarded", nil)
 	decide(h, approved.ApprovalID, "approve")
-	h.Settle(t.Context())
-	if x := explained(h, approved.OperationID); x.Approval == nil || x.Approval.State != reeve.Approved ||
+	h.RunUntilIdle(t.Context())
+	if x := explained(h, approved.OperationID); x.Approval == nil || x.Approval.State != reeve.ApprovalApproved ||
 		x.Outcome != "The call ran and succeeded." {
 		t.Errorf("%+v", x)
 	}

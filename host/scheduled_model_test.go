@@ -78,16 +78,17 @@ func TestO18_AScheduledRunOfAModel(t *testing.T) {
 		"cadence_type": "once", "cadence_value": time.Now().Add(3 * time.Second).UTC().Format(time.RFC3339Nano)})
 	eventually(t, "the run to end", func() bool {
 		runs := runsOf(h, "agent=aide")
-		return len(runs) == 1 && runs[0].State.Final()
+		return len(runs) == 1 && runs[0].State.IsFinal()
 	})
 	run := runsOf(h, "agent=aide")[0]
 	h.Stop()
 	if run.State != reeve.RunFailed || run.Code != reeve.BudgetExceeded || run.Spent.Calls != 3 {
 		t.Errorf("the budget of three calls: %+v", run)
 	}
-	if asked < 3 || run.Moves != asked || run.Spent.Tokens != int64(150*asked) ||
+	if asked < 3 || run.ModelRequests != asked || run.Spent.Tokens != int64(150*asked) ||
 		run.Spent.Micros != int64(2000*asked) {
-		t.Errorf("the model was asked %d times; the run says %d, and that it spent %+v", asked, run.Moves, run.Spent)
+		t.Errorf("the model was asked %d times; the run says %d, and that it spent %+v", asked, run.ModelRequests,
+			run.Spent)
 	}
 	for _, body := range bodies {
 		if !strings.Contains(body, "list and list") {

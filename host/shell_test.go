@@ -56,7 +56,7 @@ func TestG18_ACommandsTreeIsGone(t *testing.T) {
 			t.Fatalf("%d approvals wait", len(list))
 		}
 		decide(h, list[0].ID, "approve")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		op := operation(h, list[0].OperationID)
 		if op.State != reeve.Committed {
 			t.Fatalf("%+v", op)

@@ -110,7 +110,7 @@ func TestI19_EveryModelCallAndToolCallIsASpan(t *testing.T) {
 		return "what was seen", nil
 	}))
 	h.Agent("bot", "look")
-	d := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
+	d := over(h, speak(h, h.StartConversation("bot").ID, "begin").ID)
 	if d.State != reeve.RunCompleted || asked != 2 {
 		t.Fatalf("%d questions, %+v", asked, d.Turn)
 	}
@@ -163,7 +163,7 @@ func TestI19_EveryModelCallAndToolCallIsASpan(t *testing.T) {
 func TestI19_FeedbackAttachesToATurn(t *testing.T) {
 	t.Parallel()
 	h := talker(t, "- {when: begin, text: done}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	rated, other := over(h, speak(h, c.ID, "begin").ID), over(h, speak(h, c.ID, "begin").ID)
 	h.Want(http.StatusCreated, nil, "POST", "/api/turns/"+rated.ID+"/feedback",
 		object{"score": -1, "comment": "too short"})
@@ -200,8 +200,8 @@ func TestI19_SpansByTheConventions(t *testing.T) {
 	bot := h.Agent("bot", "strict").ID
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
 		object{"name": "worse", "config": object{"model": "gemini/gemini-broken"}})
-	over(h, speak(h, h.Talk("bot").ID, "hi").ID)
-	over(h, speak(h, h.Talk("worse").ID, "hi").ID)
+	over(h, speak(h, h.StartConversation("bot").ID, "hi").ID)
+	over(h, speak(h, h.StartConversation("worse").ID, "hi").ID)
 	h.Call(bot, "strict", object{"a": 1})
 	h.Do("POST", "/api/agents/"+bot+"/calls", object{"tool": "strict", "args": object{"b": 2}})
 	h.Do("POST", "/api/agents/"+bot+"/calls", object{"tool": "nosuch", "args": object{}})

@@ -42,7 +42,7 @@ const letters = await Mail.list({});
 r.system += ' Letters: ' + letters.join(' ') + '. Turns before: ' + input.recent_turns.length + '. Tools: ' + input.tool_ids.join(' ');
 r.messages.unshift({ role: 'user', text: 'Before: ' + input.agent }, { role: 'assistant', text: 'Noted.' });
 r`})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	over(h, speak(h, c.ID, "first").ID)
 	var turn reeve.Turn
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
@@ -84,7 +84,7 @@ func TestW02_WhatAnAssemblyLeavesOut(t *testing.T) {
 	h, heard, _ := stepper(t, object{"assembly": "context", "temperature": 0.2, "effort": "high", "max_tokens": 77}, map[string]string{"context": `
 const said = input.user_message.parts[0].text, messages = [{ role: 'user', text: said }];
 said === 'bare' ? { messages, system: '', effort: 'low', temperature: 0.9, max_tokens: 5 } : { messages }`})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	for said, want := range map[string]model.Request{"plain": {System: "I am bot.", Effort: "high", MaxTokens: 77},
 		"bare": {Effort: "low", MaxTokens: 5}} {
 		if d := over(h, speak(h, c.ID, said).ID); d.State != reeve.RunCompleted {
@@ -110,7 +110,7 @@ func TestW09_AnAssemblyThatFails(t *testing.T) {
 		"misspelt": `({ mesages: [{ role: 'user', text: 'hi' }] })`,
 		"greedy":   `({ messages: [{ role: 'user', text: 'hi' }], tools: [{ name: 'shell_exec', parameters: {} }] })`,
 	})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	for name, want := range map[string]struct {
 		says string
 		runs int
@@ -120,7 +120,7 @@ func TestW09_AnAssemblyThatFails(t *testing.T) {
 		h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"config": object{"assembly": name}})
 		d := over(h, speak(h, c.ID, "hello").ID)
 		if d.State != reeve.RunFailed || d.Code != reeve.AssemblyFailed || !strings.Contains(d.Message, want.says) ||
-			d.Moves != 0 {
+			d.ModelRequests != 0 {
 			t.Errorf("%s: %+v", name, d.Turn)
 		}
 		if n := len(children(h, d.ID)); n != want.runs {
@@ -140,7 +140,7 @@ func TestK17_AStepThatAPauseEnded(t *testing.T) {
 await Items.withItem('a', 'A', async ({ item }) => { await Mail.send({ to: 'one' }); await Mail.send({ to: 'two' }) });
 input.request`})
 	d.hook = func(string) { h.Want(http.StatusOK, nil, "POST", "/api/automations/context/pause", nil) }
-	turn := over(h, speak(h, h.Talk("bot").ID, "hello").ID)
+	turn := over(h, speak(h, h.StartConversation("bot").ID, "hello").ID)
 	equal(t, spoken(turn.State, turn.Code, d), "failed CONTEXT_ASSEMBLY_FAILED map[one:1]", "the turn")
 	var m reeve.Automation
 	h.Want(http.StatusOK, &m, "GET", "/api/automations/context", nil)
@@ -160,7 +160,7 @@ await Items.withItem(input.turn_id, input.input, async (ctx) => {
   if (input.input === 'bad') throw new Error('I cannot note that');
   await Mail.send({ to: input.input, text: ': ' + input.transcript.map((m) => m.text).join() });
 });`})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	for _, text := range []string{"one", "two", "bad"} {
 		turn := over(h, speak(h, c.ID, text).ID)
 		if turn.State != reeve.RunCompleted || turn.Issues.ExtractionFailed != (text == "bad") {

@@ -30,7 +30,7 @@ func TestO11_AConversationIsItsParticipants(t *testing.T) {
 		"write_file}, text: 'Written.'}\n", far(&sent))
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", object{"tool_id": "write_file"})
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", object{"tool_id": "read_file"})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	over(h, speak(h, c.ID, "write").ID)
 	turn := speak(h, c.ID, "begin")
 	var op reeve.Operation
@@ -107,15 +107,15 @@ func TestW12_ALostRightEndsAConnection(t *testing.T) {
 		ID    string `json:"id"`
 	}
 	h.Want(http.StatusCreated, &made, "POST", "/api/tokens", object{"name": "bob", "user": "bob", "role": "member"})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/participants",
 		object{"kind": "user", "id": "bob"})
 	s, _ := h.Dial(h.URL+"/conversations/"+c.ID, "Authorization", "Bearer "+made.Token, "X-Workspace-Id", "default")
-	if f := s.Next(); f.Type != reeve.FrameConnected {
+	if f := s.ReadFrame(); f.Type != reeve.FrameConnected {
 		t.Fatalf("%+v", f)
 	}
 	h.Want(http.StatusNoContent, nil, "DELETE", "/api/conversations/"+c.ID+"/participants/bob?kind=user", nil)
-	if code := s.Ended(); code != 1008 {
+	if code := s.ReadUntilClosed(); code != 1008 {
 		t.Errorf("the connection ended with %d", code)
 	}
 }
@@ -123,16 +123,16 @@ func TestW12_ALostRightEndsAConnection(t *testing.T) {
 func TestL01_ADestroyedAgentEndsItsTurns(t *testing.T) {
 	t.Parallel()
 	h := talker(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
-	s.Say("slow")
-	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+	s.SendMessage("slow")
+	s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"lifecycle": "destroyed"})
-	end := s.Done(1)
+	end := s.ReadTurns(1)
 	if end.State != reeve.RunCancelled {
 		t.Errorf("%+v", end)
 	}
-	for _, f := range s.Seen {
+	for _, f := range s.Frames {
 		if f.Type == reeve.FrameMessage {
 			t.Error("a turn that was over said something")
 		}
@@ -142,15 +142,15 @@ func TestL01_ADestroyedAgentEndsItsTurns(t *testing.T) {
 func TestG23_TheKillSwitchStopsATurnInMidStream(t *testing.T) {
 	t.Parallel()
 	h := talker(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
-	s.Say("slow")
-	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+	s.SendMessage("slow")
+	s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 	h.Want(http.StatusNoContent, nil, "POST", "/api/stop", object{})
-	if end := s.Done(1); end.State != reeve.RunCancelled || end.Code != reeve.Stopped {
+	if end := s.ReadTurns(1); end.State != reeve.RunCancelled || end.Code != reeve.Stopped {
 		t.Errorf("%+v", end)
 	}
-	if d := turns(h, c.ID)[0]; d.Spent.Tokens == 0 && d.Moves != 0 {
+	if d := turns(h, c.ID)[0]; d.Spent.Tokens == 0 && d.ModelRequests != 0 {
 		t.Errorf("%+v", d)
 	}
 }
@@ -161,9 +161,9 @@ func TestW20_NothingIsDoneBeyondTheLimit(t *testing.T) {
 	h := talkerIn(t, t.TempDir(), "- {when: {system: LOOP}, calls: [{name: effect, args: {}}]}\n",
 		tool("effect", reeve.Keyed, n.handle))
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-		object{"name": "bot", "config": object{"instructions": "LOOP", "max_moves": 2}})
+		object{"name": "bot", "config": object{"instructions": "LOOP", "max_model_requests": 2}})
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", object{"tool_id": "effect"})
-	d := over(h, speak(h, h.Talk("bot").ID, "go").ID)
+	d := over(h, speak(h, h.StartConversation("bot").ID, "go").ID)
 	if d.Code != reeve.StepLimit || n.count() != 2 {
 		t.Errorf("%d effects, %+v", n.count(), d.Turn)
 	}
@@ -175,19 +175,19 @@ func TestW12_AnAnswerBegunAgainAfterARestart(t *testing.T) {
 	script := "- {when: slow, text: 'w01 w02 w03 w04 w05 w06 w07 w08 w09 w10', pace: 60ms}\n"
 	h := talkerIn(t, dir, script)
 	h.Agent("bot")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
-	s.Say("slow")
+	s.SendMessage("slow")
 	last := reeve.Frame{}
 	for range 4 {
-		last = s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+		last = s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 	}
 	h.Stop()
 	h = talkerIn(t, dir, script)
 	s = h.Connect(c.ID, last.Seq)
-	s.Done(1)
+	s.ReadTurns(1)
 	text, discarded, seq := "", false, last.Seq
-	for _, f := range s.Seen {
+	for _, f := range s.Frames {
 		if f.Seq <= seq {
 			t.Errorf("frame %d comes after %d", f.Seq, seq)
 		}
@@ -211,12 +211,12 @@ func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
 	h := talker(t, "- {when: slow, text: '"+strings.Repeat("word ", 200)+"', pace: 50ms}\n")
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/workspace",
 		object{"on_exceed": "end", "limit": object{"tokens": 1_000_000}})
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
-	s.Say("slow")
-	token := s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
+	s.SendMessage("slow")
+	token := s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 	h.Want(http.StatusOK, nil, "POST", "/api/turns/"+token.TurnID+"/cancel", nil)
-	s.Done(1)
+	s.ReadTurns(1)
 	h.Stop() // which waits for what is under way
 	h = talkerIn(t, h.Config.Dir, "- {text: x}\n")
 	var list struct {
@@ -235,12 +235,12 @@ func TestG17_AnAnswerThatIsGivenUpIsCharged(t *testing.T) {
 func TestG17_ABudgetThatIsSetMeanwhile(t *testing.T) {
 	t.Parallel()
 	h := talker(t, "- {text: x}\n")
-	s := h.Connect(h.Talk("bot").ID, -1)
-	s.Say("one")
-	s.Done(1)
+	s := h.Connect(h.StartConversation("bot").ID, -1)
+	s.SendMessage("one")
+	s.ReadTurns(1)
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:bot",
 		object{"on_exceed": "end", "limit": object{"tokens": 1}})
-	s.Say("two")
+	s.SendMessage("two")
 	eventually(t, "its end", func() bool { return len(runsOf(h, "state=failed")) == 1 })
 	if failed := runsOf(h, "state=failed")[0]; failed.Code != reeve.BudgetExceeded || failed.Input != "two" {
 		t.Errorf("%+v", failed)

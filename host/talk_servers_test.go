@@ -48,8 +48,8 @@ func keptSeqs(h *reevetest.Host, conversation string, after int64) (list []strin
 func turnAt(h *reevetest.Host, conversation string) int64 {
 	h.T.Helper()
 	s := h.Connect(conversation, -1)
-	s.Say("hello")
-	last := s.Done(1).Seq
+	s.SendMessage("hello")
+	last := s.ReadTurns(1).Seq
 	_ = s.CloseNow()
 	return last
 }
@@ -59,18 +59,18 @@ func turnAt(h *reevetest.Host, conversation string) int64 {
 func TestW12_ResumingAtAServerThatIsBehind(t *testing.T) {
 	t.Parallel()
 	first, behind := talkers(t, "- {when: hello, text: 'one two three'}\n")
-	c := first.Talk("bot")
+	c := first.StartConversation("bot")
 	early := behind.Connect(c.ID, -1) // makes it remember where the conversation stands
 	for round := range 2 {            // in the second nobody else listens there
 		last := turnAt(first, c.ID)
 		s := behind.Connect(c.ID, last)
-		s.Say("hello") // it is told at once, and nobody runs it there; Next refuses what the client has
-		f := s.Next()
+		s.SendMessage("hello") // it is told at once, and nobody runs it there; Next refuses what the client has
+		f := s.ReadFrame()
 		if want := keptSeqs(first, c.ID, last); f.Type != reeve.FrameStarted || fmt.Sprint(f.Seq) != want[0] {
 			t.Errorf("round %d: after %d comes %+v, want %v", round, last, f, want)
 		}
 		behind.Want(http.StatusOK, nil, "POST", "/api/turns/"+f.TurnID+"/cancel", nil)
-		s.Done(1)
+		s.ReadTurns(1)
 		_ = s.CloseNow()
 		_ = early.CloseNow()
 	}
@@ -96,7 +96,7 @@ func TestW12_ResumingAtAServerThatIsBehind(t *testing.T) {
 func TestW12_AServerThatIsBehindGivesWhatIsThere(t *testing.T) {
 	t.Parallel()
 	first, behind := talkers(t, "- {when: hello, text: 'one two three'}\n")
-	c := first.Talk("bot")
+	c := first.StartConversation("bot")
 	_ = behind.Connect(c.ID, -1).CloseNow()
 	last := turnAt(first, c.ID)
 	for _, after := range []int64{0, last} {
@@ -113,11 +113,11 @@ func TestW12_AServerThatIsBehindGivesWhatIsThere(t *testing.T) {
 func TestW12_APlaceBeyondTheEndIsRefused(t *testing.T) {
 	t.Parallel()
 	h := talker(t, "- {when: hello, text: 'one two three'}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	last := turnAt(h, c.ID)
 	at := "/api/conversations/" + c.ID
 	far := fmt.Sprint(last + 999_000_000)
-	silent := h.Talk("bot").ID // where nothing was ever told
+	silent := h.StartConversation("bot").ID // where nothing was ever told
 	for _, path := range []string{at + "/events?follow=false&after=" + far, at + "/frames?after=" + far,
 		"/conversations/" + c.ID + "?after=" + far,
 		"/api/conversations/" + silent + "/events?follow=false&after=5000", "/api/conversations/" + silent +
@@ -144,8 +144,8 @@ func TestW12_APlaceBeyondTheEndIsRefused(t *testing.T) {
 		t.Errorf("Last-Event-ID: %d %s", r.Status, r.Body)
 	}
 	for id, end := range map[string]int64{c.ID: last, silent: 0} {
-		if s := h.Connect(id, end); s.Last != end {
-			t.Errorf("the end itself: %d", s.Last)
+		if s := h.Connect(id, end); s.LastSeq != end {
+			t.Errorf("the end itself: %d", s.LastSeq)
 		}
 	}
 }

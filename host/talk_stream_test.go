@@ -20,7 +20,7 @@ import (
 // events reads a stream of server-sent events and gives the ids and names, until a name.
 func events(h *reevetest.Host, method, path, body, until string, headers ...string) (ids, names []string) {
 	h.T.Helper()
-	ctx, cancel := context.WithTimeout(h.T.Context(), reevetest.Wait)
+	ctx, cancel := context.WithTimeout(h.T.Context(), reevetest.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, h.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -62,7 +62,7 @@ func events(h *reevetest.Host, method, path, body, until string, headers ...stri
 func TestW12_ServerSentEvents(t *testing.T) {
 	t.Parallel()
 	h := talker(t, "- {when: hello, text: 'one two three'}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	at := "/api/conversations/" + c.ID
 	// it ends by itself
 	ids, names := events(h, "POST", at+"/turns", `{"content":"hello"}`, "never", "Idempotency-Key", "k")
@@ -151,17 +151,17 @@ func TestW12_TheClientComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	talk := h.Talk("bot")
+	talk := h.StartConversation("bot")
 	const n = 5
 	s := h.Connect(talk.ID, -1)
 	go func() {
 		for range n {
-			s.Say("hello")
+			s.SendMessage("hello")
 		}
 	}()
 	done, last := 0, int64(0)
 	whole := map[string]string{}
-	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Wait)
+	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Timeout)
 	defer cancel()
 	err = c.Conversations().Follow(ctx, talk.ID, 0, func(f reeve.Frame) error {
 		if f.Seq <= last {
@@ -207,10 +207,10 @@ func TestW04_AnOutcomeFromOutside(t *testing.T) {
 			v.Async, v.TimeoutMS = true, 60_000
 			return v
 		}())
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
-	s.Say("please")
-	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameMessage })
+	s.SendMessage("please")
+	s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameMessage })
 	for {
 		var l api.OperationList
 		h.Want(http.StatusOK, &l, "GET", "/api/operations?state=dispatched", nil)
@@ -225,7 +225,7 @@ func TestW04_AnOutcomeFromOutside(t *testing.T) {
 			break
 		}
 	}
-	if f := s.Done(1); f.State != reeve.RunCompleted || detail(h, f.TurnID).Output != "It is on its way." {
+	if f := s.ReadTurns(1); f.State != reeve.RunCompleted || detail(h, f.TurnID).Output != "It is on its way." {
 		t.Errorf("%+v", f)
 	}
 }

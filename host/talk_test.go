@@ -89,22 +89,22 @@ func kinds(list []reeve.Frame) string {
 func TestW01_ATurnInWords(t *testing.T) {
 	t.Parallel()
 	h := talker(t, `- {text: "Good morning. What can I do for you today?", pace: 1ms}`)
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
-	s.Say("hello")
-	end := s.Done(1)
+	s.SendMessage("hello")
+	end := s.ReadTurns(1)
 	if end.State != reeve.RunCompleted {
 		t.Fatalf("%+v", end)
 	}
-	if got := kinds(s.Seen); got != "turn_started token message_complete turn_complete" {
+	if got := kinds(s.Frames); got != "turn_started token message_complete turn_complete" {
 		t.Errorf("frames: %s", got)
 	}
 	d := detail(h, end.TurnID)
 	said := answers(t, d)
-	whole := s.Seen[len(s.Seen)-2]
-	if len(said) != 1 || said[0] != s.Text(end.TurnID) || said[0] != whole.Text || d.Output != said[0] ||
+	whole := s.Frames[len(s.Frames)-2]
+	if len(said) != 1 || said[0] != s.TurnText(end.TurnID) || said[0] != whole.Text || d.Output != said[0] ||
 		!strings.HasPrefix(said[0], "Good morning") {
-		t.Errorf("stored %q, streamed %q, told %q, output %q", said, s.Text(end.TurnID), whole.Text, d.Output)
+		t.Errorf("stored %q, streamed %q, told %q, output %q", said, s.TurnText(end.TurnID), whole.Text, d.Output)
 	}
 	people := seq.DeleteFunc(seq.Clone(d.Messages), func(m reeve.Message) bool { return m.Kind != reeve.UserMessage })
 	if len(people) != 1 || people[0].Content != "hello" || d.State != reeve.RunCompleted {
@@ -121,16 +121,16 @@ func TestW05_ParallelTurns(t *testing.T) {
 			strings.Repeat(fmt.Sprintf("this is %d and ", i), 12))
 	}
 	h := talker(t, script.String())
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	one, two := h.Connect(c.ID, -1), h.Connect(c.ID, -1)
 	for i := range n {
-		one.Say(fmt.Sprint("ask ", i))
+		one.SendMessage(fmt.Sprint("ask ", i))
 	}
-	one.Done(n)
-	two.Done(n)
+	one.ReadTurns(n)
+	two.ReadTurns(n)
 	for _, s := range []*reevetest.Socket{one, two} {
 		mixed, last := 0, ""
-		for _, f := range s.Seen {
+		for _, f := range s.Frames {
 			if f.TurnID == "" || f.ConversationID != c.ID {
 				t.Fatalf("a frame of no turn: %+v", f)
 			}
@@ -143,7 +143,7 @@ func TestW05_ParallelTurns(t *testing.T) {
 		}
 		for _, turn := range turns(h, c.ID) {
 			i := strings.TrimPrefix(turn.Input, "ask ")
-			text := s.Text(turn.ID)
+			text := s.TurnText(turn.ID)
 			if turn.Output != text || strings.Count(text, "this is "+i+" and") != 12 ||
 				strings.Count(text, "this is") != 12 {
 				t.Errorf("%s: streamed %q, stored %q", turn.Input, text, turn.Output)
@@ -155,10 +155,10 @@ func TestW05_ParallelTurns(t *testing.T) {
 func TestW12_WhatClientsMaySend(t *testing.T) {
 	t.Parallel()
 	h := talker(t, "- {when: hello, text: hi}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
 	s.Send(object{"type": "ping"})
-	if f := s.Next(); f.Type != reeve.FramePong {
+	if f := s.ReadFrame(); f.Type != reeve.FramePong {
 		t.Errorf("%+v", f)
 	}
 	for frame, code := range map[string]reeve.Code{
@@ -178,28 +178,28 @@ func TestW12_WhatClientsMaySend(t *testing.T) {
 		`{"type":"message","type":"ping","content":"hello"}`: reeve.Validation,
 	} {
 		s.Send(frame)
-		if f := s.Next(); f.Type != reeve.FrameError || f.Code != code || f.Message == "" || f.Hint == "" ||
+		if f := s.ReadFrame(); f.Type != reeve.FrameError || f.Code != code || f.Message == "" || f.Hint == "" ||
 			f.Seq != 0 {
 			t.Errorf("%s: %+v", frame, f)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Wait)
+	ctx, cancel := context.WithTimeout(t.Context(), reevetest.Timeout)
 	defer cancel()
 	if err := s.Write(ctx, 2, []byte{1, 2}); err != nil { // a binary frame
 		t.Fatal(err)
 	}
-	if f := s.Next(); f.Type != reeve.FrameError || f.Code != reeve.Validation {
+	if f := s.ReadFrame(); f.Type != reeve.FrameError || f.Code != reeve.Validation {
 		t.Errorf("%+v", f)
 	}
-	s.Say("hello") // the connection is still good
-	if s.Done(1); len(turns(h, c.ID)) != 1 {
+	s.SendMessage("hello") // the connection is still good
+	if s.ReadTurns(1); len(turns(h, c.ID)) != 1 {
 		t.Errorf("%d turns", len(turns(h, c.ID)))
 	}
 	s.Send(object{"type": "message", "content": "hello", "id": "once"})
-	s.Done(1)
+	s.ReadTurns(1)
 	s.Send(object{"type": "message", "content": "hello", "id": "once"}) // a client that is not sure sends it again
 	s.Send(object{"type": "ping"})
-	if f := s.Next(); f.Type != reeve.FramePong || len(turns(h, c.ID)) != 2 {
+	if f := s.ReadFrame(); f.Type != reeve.FramePong || len(turns(h, c.ID)) != 2 {
 		t.Errorf("%+v, %d turns", f, len(turns(h, c.ID)))
 	}
 	large, err := json.Marshal(object{"type": "message", "content": strings.Repeat("x", 33<<20)})
@@ -229,7 +229,7 @@ func TestW12_WhatClientsMaySend(t *testing.T) {
 func TestW12_WhoMayConnect(t *testing.T) {
 	t.Parallel()
 	h := talker(t, "- {text: hi}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	at := h.URL + "/conversations/" + c.ID
 	owner := []string{"Authorization", "Bearer " + h.Token, "X-Workspace-Id", "default"}
 	if s, res := h.Dial(at+"?workspace=default", "Sec-WebSocket-Protocol", "reeve", "Sec-WebSocket-Protocol",
@@ -313,9 +313,9 @@ func TestW12_WhoMayConnect(t *testing.T) {
 	if s == nil {
 		t.Fatal(res.Status)
 	}
-	s.Next()
-	s.Say("hello")
-	if f := s.Next(); f.Code != reeve.Forbidden {
+	s.ReadFrame()
+	s.SendMessage("hello")
+	if f := s.ReadFrame(); f.Code != reeve.Forbidden {
 		t.Errorf("%+v", f)
 	}
 }
@@ -327,11 +327,11 @@ func TestW12_ResumeIsExact(t *testing.T) {
 	dir, script := t.TempDir(), "- {when: hello, text: 'one two three four five six', pace: 1ms}\n"
 	h := talkerIn(t, dir, script)
 	h.Agent("bot")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	all := h.Connect(c.ID, -1)
 	for range 3 {
-		all.Say("hello")
-		all.Done(1)
+		all.SendMessage("hello")
+		all.ReadTurns(1)
 	}
 	kept := func(list []reeve.Frame, after int64) (seqs []int64) {
 		for _, f := range list {
@@ -344,10 +344,10 @@ func TestW12_ResumeIsExact(t *testing.T) {
 	last := all.Last
 	check := func(h *reevetest.Host) {
 		t.Helper()
-		for _, f := range all.Seen[:len(all.Seen)-1] {
+		for _, f := range all.Frames[:len(all.Frames)-1] {
 			s := h.Connect(c.ID, f.Seq)
-			s.Until(func(f reeve.Frame) bool { return f.Seq == last })
-			if got, want := kept(s.Seen, 0), kept(all.Seen, f.Seq); !seq.Equal(got, want) {
+			s.ReadUntil(func(f reeve.Frame) bool { return f.Seq == last })
+			if got, want := kept(s.Frames, 0), kept(all.Frames, f.Seq); !seq.Equal(got, want) {
 				t.Errorf("after %d: %v, want %v", f.Seq, got, want)
 			}
 			_ = s.CloseNow()
@@ -359,12 +359,12 @@ func TestW12_ResumeIsExact(t *testing.T) {
 	check(h)
 	var l api.FrameList
 	h.Want(http.StatusOK, &l, "GET", "/api/conversations/"+c.ID+"/frames", nil)
-	if !seq.Equal(kept(l.Frames, 0), kept(all.Seen, 0)) || l.Last != last {
+	if !seq.Equal(kept(l.Frames, 0), kept(all.Frames, 0)) || l.Last != last {
 		t.Errorf("kept frames: %v", kept(l.Frames, 0))
 	}
 	s := h.Connect(c.ID, last) // and it goes on
-	s.Say("hello")
-	if f := s.Done(1); f.State != reeve.RunCompleted {
+	s.SendMessage("hello")
+	if f := s.ReadTurns(1); f.State != reeve.RunCompleted {
 		t.Errorf("%+v", f)
 	}
 }
@@ -373,23 +373,23 @@ func TestW12_ResumeIsExact(t *testing.T) {
 func TestW12_ASlowClientHarmsNobody(t *testing.T) {
 	t.Parallel()
 	h := talker(t, "- {when: hello, text: '"+strings.Repeat("many words ", 400)+"'}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	slow, fast := h.Connect(c.ID, -1), h.Connect(c.ID, -1)
 	for range 20 {
-		fast.Say("hello")
-		fast.Done(1)
+		fast.SendMessage("hello")
+		fast.ReadTurns(1)
 	}
 	done := 0
-	slow.Until(func(f reeve.Frame) bool { // it reads at last: every kept frame is there, in order
+	slow.ReadUntil(func(f reeve.Frame) bool { // it reads at last: every kept frame is there, in order
 		if f.Type == reeve.FrameComplete {
 			done++
 		}
 		return done == 20
 	})
 	for _, turn := range turns(h, c.ID) {
-		if !strings.HasPrefix(turn.Output, slow.Text(turn.ID)) || turn.Output != fast.Text(turn.ID) {
-			t.Errorf("turn %s: the slow one has %d bytes, the fast one %d of %d", turn.ID, len(slow.Text(turn.ID)),
-				len(fast.Text(turn.ID)), len(turn.Output))
+		if !strings.HasPrefix(turn.Output, slow.TurnText(turn.ID)) || turn.Output != fast.TurnText(turn.ID) {
+			t.Errorf("turn %s: the slow one has %d bytes, the fast one %d of %d", turn.ID, len(slow.TurnText(turn.ID)),
+				len(fast.TurnText(turn.ID)), len(turn.Output))
 		}
 	}
 }
@@ -398,7 +398,7 @@ func TestW12_ASlowClientHarmsNobody(t *testing.T) {
 func TestW12_AServerThatStopsSaysSo(t *testing.T) {
 	t.Parallel()
 	h := talker(t, "- {text: hi}\n")
-	s := h.Connect(h.Talk("bot").ID, -1)
+	s := h.Connect(h.StartConversation("bot").ID, -1)
 	gone := make(chan error, 1)
 	go func() { _, _, err := s.Read(context.Background()); gone <- err }()
 	h.Stop()
@@ -421,16 +421,16 @@ func TestW13_AsyncResultsComeAsWholeFrames(t *testing.T) {
 	h := talker(t, "- {when: begin, calls: [{name: slow, args: {}}]}\n- {when: {result: awaited}, text: 'It "+
 		"came.'}\n- {when: {tool: slow}, text: 'I will tell you later.'}\n- {when: story, text: '"+
 		strings.Repeat("once upon a time ", 20)+"', pace: 10ms}\n", slow)
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
-	s.Say("begin")
-	first := s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameMessage })
-	s.Say("a story")
-	s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken && f.TurnID != first.TurnID })
+	s.SendMessage("begin")
+	first := s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameMessage })
+	s.SendMessage("a story")
+	s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken && f.TurnID != first.TurnID })
 	close(finish)
-	s.Done(2)
+	s.ReadTurns(2)
 	var story, result, end int
-	for i, f := range s.Seen {
+	for i, f := range s.Frames {
 		switch {
 		case f.Type == reeve.FrameToken && f.TurnID != first.TurnID && story == 0:
 			story = i
@@ -444,7 +444,8 @@ func TestW13_AsyncResultsComeAsWholeFrames(t *testing.T) {
 		}
 	}
 	if !(story < result && result < end) {
-		t.Errorf("the story began at %d and ended at %d; the result came at %d: %s", story, end, result, kinds(s.Seen))
+		t.Errorf("the story began at %d and ended at %d; the result came at %d: %s", story, end, result,
+			kinds(s.Frames))
 	}
 	for _, turn := range turns(h, c.ID) {
 		if turn.State != reeve.RunCompleted {
@@ -464,9 +465,9 @@ func TestW14_EverythingCanBeAskedWhileItRuns(t *testing.T) {
 			<-finish
 			return "looked", nil
 		}))
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
-	s.Say("begin")
+	s.SendMessage("begin")
 	<-entered
 	list := turns(h, c.ID)
 	if len(list) != 1 || list[0].State != reeve.RunRunning {
@@ -476,7 +477,7 @@ func TestW14_EverythingCanBeAskedWhileItRuns(t *testing.T) {
 		t.Errorf("while it runs: %+v", d.Messages)
 	}
 	close(finish)
-	s.Done(1)
+	s.ReadTurns(1)
 	d := detail(h, list[0].ID)
 	var kind []string
 	for _, m := range d.Messages {
@@ -486,7 +487,7 @@ func TestW14_EverythingCanBeAskedWhileItRuns(t *testing.T) {
 		}
 	}
 	if got := strings.Join(kind, " "); !strings.Contains(got, "action tool_result") || d.State != reeve.RunCompleted ||
-		d.Moves != 2 || d.Output != "Done." {
+		d.ModelRequests != 2 || d.Output != "Done." {
 		t.Errorf("after: %s, %+v", got, d.Turn)
 	}
 	var history api.MessageList
@@ -518,30 +519,30 @@ func TestW21_CancelStopsATurnWithinASecond(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}))
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
 	cancel := func(turn string) {
 		t.Helper()
 		began := time.Now()
 		s.Send(object{"type": "cancel", "turn_id": turn})
-		f := s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameComplete })
+		f := s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameComplete })
 		if f.State != reeve.RunCancelled || time.Since(began) > soon {
 			t.Errorf("after %s: %+v", time.Since(began), f)
 		}
 	}
-	s.Say("a story")
-	cancel(s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken }).TurnID)
-	s.Say("work")
-	turn := s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameTool }).TurnID
+	s.SendMessage("a story")
+	cancel(s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken }).TurnID)
+	s.SendMessage("work")
+	turn := s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameTool }).TurnID
 	<-entered
 	cancel(turn)
 	for range 2 { // the history can be sent on, and every call has its result
-		s.Say("hello")
-		if f := s.Done(1); f.State != reeve.RunCompleted {
+		s.SendMessage("hello")
+		if f := s.ReadTurns(1); f.State != reeve.RunCompleted {
 			t.Fatalf("%+v", f)
 		}
 	}
-	deadline := time.Now().Add(reevetest.Wait)
+	deadline := time.Now().Add(reevetest.Timeout)
 	for {
 		results, actions := 0, 0
 		for _, m := range detail(h, turn).Messages {
@@ -580,7 +581,7 @@ type play struct {
 // playground says something in a session and gives the events, as they come, to f; when f says so it hangs up.
 func playground(h *reevetest.Host, session string, body object, f func(play) bool) {
 	h.T.Helper()
-	ctx, cancel := context.WithTimeout(h.T.Context(), reevetest.Wait)
+	ctx, cancel := context.WithTimeout(h.T.Context(), reevetest.Timeout)
 	defer cancel()
 	b, err := json.Marshal(body)
 	if err != nil {
@@ -699,7 +700,7 @@ func TestI18_LoopsAndDisconnects(t *testing.T) {
 		"[{name: again, args: {}}]}\n- {when: story, text: '"+
 		strings.Repeat("and so on ", 3000)+"', pace: 5ms}\n- {when: hello, text: 'Hello.'}\n",
 		tool("again", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "again", nil }))
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"config": object{"max_moves": 4}})
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", object{"config": object{"max_model_requests": 4}})
 	said := object{"message": "loop", "agentId": "bot"}
 	calls, recoverable, conversation := 0, false, ""
 	playground(h, "s", said, func(p play) bool {
@@ -729,7 +730,7 @@ func TestI18_LoopsAndDisconnects(t *testing.T) {
 	// and hangs up
 	playground(h, "s", object{"message": "a story", "agentId": "bot"},
 		func(p play) bool { return p.Type == "text-delta" })
-	for deadline := time.Now().Add(reevetest.Wait); ; {
+	for deadline := time.Now().Add(reevetest.Timeout); ; {
 		if list := turns(h, conversation); len(list) == 3 && list[0].State == reeve.RunCancelled {
 			break
 		}

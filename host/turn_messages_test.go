@@ -43,7 +43,7 @@ func TestW14_TheMessagesOfATurn(t *testing.T) {
 		h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", object{"tool_id": tool})
 	}
 	h.Agent("other", "read_file")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	var list []string
 	for _, text := range []string{"hello", "write", "hello"} {
 		turn := speak(h, c.ID, text)

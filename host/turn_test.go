@@ -31,7 +31,7 @@ func speak(h *reevetest.Host, conversation, text string) (turn reeve.Turn) {
 // over waits until a turn has ended.
 func over(h *reevetest.Host, turn string) api.TurnDetail {
 	h.T.Helper()
-	return until(h, turn, func(d api.TurnDetail) bool { return d.State.Final() })
+	return until(h, turn, func(d api.TurnDetail) bool { return d.State.IsFinal() })
 }
 
 // until waits until a turn is as it should be.
@@ -53,7 +53,7 @@ func until(h *reevetest.Host, turn string, is func(api.TurnDetail) bool) api.Tur
 // order.
 func rules(t *testing.T, h *reevetest.Host, d api.TurnDetail) {
 	t.Helper()
-	if !d.State.Final() || d.FinishedAt == nil {
+	if !d.State.IsFinal() || d.FinishedAt == nil {
 		t.Errorf("turn %s is %s", d.ID, d.State)
 	}
 	results := map[string]int{}
@@ -102,16 +102,16 @@ func TestW08_ARetryTellsClientsToDiscard(t *testing.T) {
 	t.Parallel()
 	h := talker(t, "- {when: {said: hello, every: 2}, text: 'one two three four', fail: {cut: true, after: 2}}\n- "+
 		"{when: hello, text: 'five six'}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
-	s.Say("hello")
-	end := s.Done(1)
+	s.SendMessage("hello")
+	end := s.ReadTurns(1)
 	discarded := false
-	for _, f := range s.Seen {
+	for _, f := range s.Frames {
 		discarded = discarded || f.Type == reeve.FrameToken && f.Discard
 	}
 	d := detail(h, end.TurnID)
-	if !discarded || d.State != reeve.RunCompleted || d.Output != "five six" || d.Moves != 1 {
+	if !discarded || d.State != reeve.RunCompleted || d.Output != "five six" || d.ModelRequests != 1 {
 		t.Errorf("discarded %v, %+v", discarded, d.Turn)
 	}
 	rules(t, h, d)
@@ -121,7 +121,7 @@ func TestW08_AModelThatStaysDownFailsTheTurnOnly(t *testing.T) {
 	t.Parallel()
 	h := talker(t, "- {when: down, fail: {status: 500, message: broken}}\n- {when: nonsense, fail: {nonsense: "+
 		"true}}\n- {when: hello, text: 'I am here.'}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	for text, code := range map[string]reeve.Code{"down": reeve.Unavailable, "nonsense": reeve.ModelFailed} {
 		d := over(h, speak(h, c.ID, text).ID)
 		if d.State != reeve.RunFailed || d.Code != code {
@@ -145,7 +145,7 @@ func TestW10_AHungToolTimesOutAndTheModelIsTold(t *testing.T) {
 	hang.TimeoutMS = 50
 	h := talker(t, "- {when: begin, calls: [{name: hang, args: {}}]}\n- {when: {result: TIMEOUT}, text: 'It hangs.'}\n",
 		hang)
-	d := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
+	d := over(h, speak(h, h.StartConversation("bot").ID, "begin").ID)
 	if d.State != reeve.RunCompleted || d.Output != "It hangs." || d.Issues.ToolFailures != 1 {
 		t.Errorf("%+v", d.Turn)
 	}
@@ -172,7 +172,7 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 	dir := t.TempDir()
 	h := talkerIn(t, dir, farScript, far(&sent))
 	h.Agent("bot", "far")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	turn := speak(h, c.ID, "begin")
 	var op reeve.Operation
 	until(h, turn.ID, func(d api.TurnDetail) bool {
@@ -194,7 +194,7 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 	}
 	h.Want(http.StatusOK, nil, "POST", "/api/operations/"+op.ID+"/result", object{"content": "42"})
 	d := over(h, turn.ID)
-	if d.State != reeve.RunCompleted || d.Output != "It is done." || d.Moves != 3 {
+	if d.State != reeve.RunCompleted || d.Output != "It is done." || d.ModelRequests != 3 {
 		t.Errorf("%+v", d.Turn)
 	}
 	sent.Range(func(op, n any) bool {
@@ -217,7 +217,7 @@ func TestI08_TheToolsOfATurn(t *testing.T) {
 		"text: done}\n",
 		tool("one", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "1", nil }),
 		tool("two", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "2", nil }))
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	var turn reeve.Turn
 	h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns",
 		object{"content": "begin", "tools": []string{"two"}})
@@ -236,7 +236,7 @@ func TestI19_ModelsThatNobodyKnowsAreCountedTogether(t *testing.T) {
 	h := talker(t, "- {when: begin, text: done}\n")
 	for _, model := range []string{"rehearsal/made-up", "made-up"} {
 		var turn reeve.Turn
-		h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+h.Talk("bot").
+		h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+h.StartConversation("bot").
 			ID+"/turns", object{"content": "begin", "model": model})
 		over(h, turn.ID)
 	}
@@ -271,7 +271,7 @@ func TestW04_ParallelTurnsWhileOneWaits(t *testing.T) {
 	t.Parallel()
 	var sent sync.Map
 	h := talker(t, farScript+"- {when: weather, text: 'It rains.'}\n", far(&sent))
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	first := speak(h, c.ID, "begin")
 	until(h, first.ID, func(d api.TurnDetail) bool { return d.State == reeve.RunParked })
 	if d := over(h, speak(h, c.ID, "the weather?").ID); d.Output != "It rains." {
@@ -524,7 +524,7 @@ func TestW07_MappingComesAfterValidation(t *testing.T) {
 			"note": object{"type": "string"}, "extra": object{"type": "string"}}},
 		"spec": object{"method": "POST", "url": far.URL, "body": object{"amount": "n"}}})
 	h.Agent("bot", "order")
-	d := over(h, speak(h, h.Talk("bot").ID, "begin").ID)
+	d := over(h, speak(h, h.StartConversation("bot").ID, "begin").ID)
 	if d.State != reeve.RunCompleted || d.Issues.ToolFailures != 0 {
 		t.Fatalf("%+v", d.Turn)
 	}
@@ -580,7 +580,7 @@ func TestW22_WhatHoldsOfEveryTurn(t *testing.T) {
 			return nil, reeve.Errorf(reeve.ToolFailed, "no")
 		}))
 	h.Agent("bot", "good", "bad")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	for text, want := range map[string]string{"good": "assemble ask ask extract", "bad": "assemble ask ask extract",
 		"nosuch": "assemble ask ask extract", "fail": "assemble ask"} {
 		d := over(h, speak(h, c.ID, text).ID)
@@ -597,7 +597,7 @@ func TestW22_WhatHoldsOfEveryTurn(t *testing.T) {
 func TestW06_ATurnThatNamesNoTool(t *testing.T) {
 	t.Parallel()
 	h := talker(t, "- {text: hi}\n")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	var p api.Problem
 	r := h.Do("POST", "/api/conversations/"+c.ID+"/turns",
 		object{"content": "hello", "tools": []string{"read_file", "raed_file"}})
@@ -621,15 +621,15 @@ func TestW12_AnUnknownOutcomeIsTold(t *testing.T) {
 	lost := tool("lost", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 		return nil, reeve.Errorf(reeve.UnknownOutcome, "the line went dead")
 	})
-	cfg := host.Config{Dir: t.TempDir(), RetryFirst: host.Duration(50 * time.Millisecond), RetryTries: 3}
+	cfg := host.Config{Dir: t.TempDir(), RetryFirst: host.Duration(50 * time.Millisecond), RetryAttempts: 3}
 	cfg.Models.Default, cfg.Models.Script = "rehearsal",
 		scriptFile(t, "- {when: go, calls: [{name: lost, args: {}}]}\n- {when: {tool: lost}, text: 'So be it.'}\n")
 	h := reevetest.Run(t, cfg, lost)
 	h.Agent("bot", "lost")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, -1)
 	turn := speak(h, c.ID, "go")
-	f := s.Until(func(f reeve.Frame) bool { return f.Type == reeve.FrameApproval })
+	f := s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameApproval })
 	if f.TurnID != turn.ID || f.Code != reeve.UnknownOutcome || f.OperationID == "" || f.Tool != "lost" ||
 		f.ToolCallID == "" {
 		t.Fatalf("%+v", f)
@@ -639,7 +639,7 @@ func TestW12_AnUnknownOutcomeIsTold(t *testing.T) {
 		t.Errorf("%+v", d.Turn)
 	}
 	n := 0
-	for _, f := range s.Seen {
+	for _, f := range s.Frames {
 		if f.Type == reeve.FrameApproval {
 			n++
 		}
@@ -663,12 +663,12 @@ func TestW21_WhatWasSaidBeforeTheCancel(t *testing.T) {
 			"4}}\n- {when: {said: /./}, text: fine}\n")}
 	h := reevetest.Run(t, host.Config{Dir: t.TempDir(), Model: heard})
 	h.Agent("bot")
-	c := h.Talk("bot")
+	c := h.StartConversation("bot")
 	s := h.Connect(c.ID, 0)
 	turn := speak(h, c.ID, "tell")
 	said := ""
 	for said != "Once upon a time " {
-		if f := s.Next(); f.Type == reeve.FrameToken {
+		if f := s.ReadFrame(); f.Type == reeve.FrameToken {
 			said += f.Text
 		}
 	}

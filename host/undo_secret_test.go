@@ -104,7 +104,7 @@ func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
 			t.Fatalf("%+v", list)
 		}
 		decide(h, parked.ApprovalID, "approve")
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		look(parked.OperationID)
 		holds("approved", title, note)
 
@@ -113,7 +113,7 @@ func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
 		item := undo(res.OperationID)
 		unseen("proposed")
 		h.Want(200, nil, "POST", "/api/proposals/"+item.ProposalID+"/accept", object{})
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		holds("accepted", title, note)
 		var p reeve.Proposal
 		if h.Want(200, &p, "GET", "/api/proposals/"+item.ProposalID, nil); p.State != reeve.ProposalApplied {

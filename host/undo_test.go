@@ -44,7 +44,7 @@ func (u *undoing) undo(operation string) (res reeve.Result) {
 func (u *undoing) decide(proposal, word string) (p reeve.Proposal) {
 	u.T.Helper()
 	u.Want(http.StatusOK, nil, "POST", "/api/proposals/"+proposal+"/"+word, object{})
-	u.Settle(u.T.Context())
+	u.RunUntilIdle(u.T.Context())
 	u.Want(http.StatusOK, &p, "GET", "/api/proposals/"+proposal, nil)
 	return p
 }

@@ -157,7 +157,7 @@ func TestL02_ModesSayWhoMayWake(t *testing.T) {
 		"unheard of": {reeve.ReasonManual: false},
 	} {
 		for reason, wakes := range want {
-			if mode.Wakes(reason) != wakes {
+			if mode.Allows(reason) != wakes {
 				t.Errorf("%s, %s: %v", mode, reason, !wakes)
 			}
 		}
@@ -183,7 +183,7 @@ func TestL02_ModesSayWhoMayWake(t *testing.T) {
 		return n
 	}
 	eventually(t, "the schedules to fire", func() bool {
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		return len(wakesOf(h, "interactive")) == 3 && counts("hybrid")[reeve.ReasonTimer] == 1 &&
 			counts("autonomous")[reeve.ReasonTimer] == 1
 	})
@@ -257,7 +257,7 @@ func TestL04_FiftyEditsOneRun(t *testing.T) {
 		}
 		b.pass(time.Second, 5*time.Millisecond)
 		runs := b.runs("agent=coach")
-		if len(runs) != 1 || runs[0].Wakes != 50 || !runs[0].State.Final() ||
+		if len(runs) != 1 || runs[0].Wakes != 50 || !runs[0].State.IsFinal() ||
 			runs[0].Reason != reeve.ReasonSubscription {
 			t.Fatalf("50 edits are %d runs: %+v", len(runs), runs)
 		}
@@ -381,7 +381,7 @@ func TestL07_KeysAreDeterministic(t *testing.T) {
 	h.Want(201, &w, "POST", "/api/agents/coach/wake", object{}, "Idempotency-Key", "k1")
 	quiet(h)
 	h.Want(201, &again, "POST", "/api/agents/coach/wake", object{}, "Idempotency-Key", "k1")
-	if again.RunKey != w.RunKey || w.RunKey != reeve.Key("wake", "manual", a.ID, "owner", "k1") {
+	if again.RunKey != w.RunKey || w.RunKey != reeve.DeriveID("wake", "manual", a.ID, "owner", "k1") {
 		t.Errorf("keys: %s, then %s", w.RunKey, again.RunKey)
 	}
 	if again.State != reeve.WakeTaken || again.RunID == "" {
@@ -500,7 +500,7 @@ func TestL08_ParkedRunsResumeAndCancelledOnesEnd(t *testing.T) {
 			first["must"] = must
 			rehearse(h, a.ID, "done", first)
 			h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 			run := runsOf(h, "")[0]
 			if run.State != reeve.RunParked {
 				t.Fatalf("the run: %+v", run)
@@ -553,7 +553,7 @@ func TestL08_ParkedRunsResumeAndCancelledOnesEnd(t *testing.T) {
 	void := inbox(h).Approvals[0]
 	h.Want(200, nil, "POST", "/api/runs/"+runsOf(h, "state=parked")[0].ID+"/cancel", object{})
 	var lapsed reeve.Approval
-	if h.Want(200, &lapsed, "GET", "/api/approvals/"+void.ID, nil); lapsed.State != reeve.Lapsed ||
+	if h.Want(200, &lapsed, "GET", "/api/approvals/"+void.ID, nil); lapsed.State != reeve.ApprovalLapsed ||
 		len(inbox(h).Approvals) != 0 {
 		t.Errorf("%+v, and the inbox has %d", lapsed, len(inbox(h).Approvals))
 	}
@@ -596,7 +596,7 @@ func TestL08_AnUndoDoesNotMoveThePlan(t *testing.T) {
 	rehearse(h, a.ID, "done", object{"tool": "schedule_create", "args": object{"goal": "g", "cadence_type": "interval",
 		"cadence_value": "1h"}}, write("/1.txt", "1"), write("/2.txt", "2"))
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	for _, op := range operations(h) {
 		if op.Tool == "schedule_create" {
 			h.Do("POST", "/api/operations/"+op.ID+"/undo", object{})

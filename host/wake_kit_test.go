@@ -258,7 +258,7 @@ func rehearse(h *reevetest.Host, agent, output string, steps ...object) {
 func quiet(h *reevetest.Host) {
 	h.T.Helper()
 	eventually(h.T, "everything to come to an end", func() bool {
-		h.Settle(h.T.Context())
+		h.RunUntilIdle(h.T.Context())
 		for _, r := range runsOf(h, "state=running") {
 			_ = r
 			return false

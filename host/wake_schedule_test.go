@@ -586,11 +586,11 @@ func TestO17_Webhook(t *testing.T) {
 		HTTPAllow: []string{strings.TrimPrefix(hook.URL, "http://")}})
 	tell(h)
 	eventually(t, "the webhook to be told", func() bool {
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		l := list(h)
 		return len(l) == 1 && l[0].DeliveredAt != nil
 	})
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	mu.Lock()
 	if len(seen) != 1 || seen[list(h)[0].ID] != 1 {
 		t.Errorf("it was told %v", seen)
@@ -599,8 +599,8 @@ func TestO17_Webhook(t *testing.T) {
 	mu.Unlock()
 	guarded := reevetest.StartWith(t, host.Config{Dir: t.TempDir(), Webhook: hook.URL})
 	tell(guarded)
-	eventually(t, "a notification", func() bool { guarded.Settle(t.Context()); return len(list(guarded)) == 1 })
-	guarded.Settle(t.Context())
+	eventually(t, "a notification", func() bool { guarded.RunUntilIdle(t.Context()); return len(list(guarded)) == 1 })
+	guarded.RunUntilIdle(t.Context())
 	mu.Lock()
 	defer mu.Unlock()
 	if len(seen) != 0 || list(guarded)[0].DeliveredAt != nil {
@@ -634,12 +634,12 @@ func TestO18_BudgetsBindScheduledRuns(t *testing.T) {
 		b.attach("aide", "schedule_runs", "write_file", "read_file")
 		history := in[struct {
 			Runs []struct {
-				Moves int
-				Spent reeve.Amount
+				ModelRequests int `json:"model_requests"`
+				Spent         reeve.Amount
 			}
 		}](t, b.call("owner", a.ID, "schedule_runs", object{"schedule_id": s.ID}))
 		// a rehearsal asks no model
-		if len(history.Runs) != 2 || history.Runs[0].Spent.Calls != 3 || history.Runs[0].Moves != 0 {
+		if len(history.Runs) != 2 || history.Runs[0].Spent.Calls != 3 || history.Runs[0].ModelRequests != 0 {
 			t.Errorf("the history shows %+v", history)
 		}
 		var ops api.OperationList

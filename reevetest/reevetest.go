@@ -232,8 +232,8 @@ func (h *Host) Call(agent, tool string, args any, headers ...string) reeve.Resul
 	return res
 }
 
-// Settle takes up operations that are due until none is.
-func (h *Host) Settle(ctx context.Context) {
+// RunUntilIdle processes due work until none is left.
+func (h *Host) RunUntilIdle(ctx context.Context) {
 	h.T.Helper()
 	for {
 		n, err := h.Step(ctx)

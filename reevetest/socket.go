@@ -13,19 +13,19 @@ import (
 	"reeve"
 )
 
-// Wait is how long a test waits for what must come.
-const Wait = 30 * time.Second
+// Timeout limits how long a test waits for a frame or a connection.
+const Timeout = 30 * time.Second
 
 // Socket is a client's WebSocket to a conversation.
 type Socket struct {
 	*websocket.Conn
-	T    testing.TB
-	Last int64         // the last sequence number that was seen
-	Seen []reeve.Frame // everything, in order
+	T       testing.TB
+	LastSeq int64         // sequence number of the last frame read
+	Frames  []reeve.Frame // all frames read, in order
 }
 
-// Talk begins a conversation with an agent.
-func (h *Host) Talk(agent string) reeve.Conversation {
+// StartConversation creates a conversation with an agent.
+func (h *Host) StartConversation(agent string) reeve.Conversation {
 	h.T.Helper()
 	var c reeve.Conversation
 	h.Want(http.StatusCreated, &c, "POST", "/api/conversations", map[string]any{"agent": agent})
@@ -44,13 +44,13 @@ func (h *Host) Connect(conversation string, after int64) *Socket {
 	if s == nil {
 		h.T.Fatalf("%s: %s", url, res.Status)
 	}
-	f := s.Next()
+	f := s.ReadFrame()
 	if f.Type != reeve.FrameConnected || f.ConversationID != conversation {
 		h.T.Fatalf("greeted with %+v", f)
 	}
-	s.Last = max(0, after)
+	s.LastSeq = max(0, after)
 	if after < 0 {
-		s.Last = f.Seq
+		s.LastSeq = f.Seq
 	}
 	return s
 }
@@ -66,7 +66,7 @@ func (h *Host) Dial(url string, headers ...string) (*Socket, *http.Response) {
 		}
 		o.HTTPHeader.Add(headers[i], headers[i+1])
 	}
-	ctx, cancel := context.WithTimeout(h.T.Context(), Wait)
+	ctx, cancel := context.WithTimeout(h.T.Context(), Timeout)
 	defer cancel()
 	conn, res, err := websocket.Dial(ctx, url, &o)
 	if err != nil {
@@ -91,23 +91,23 @@ func (s *Socket) Send(frame any) {
 		}
 		text = string(b)
 	}
-	ctx, cancel := context.WithTimeout(s.T.Context(), Wait)
+	ctx, cancel := context.WithTimeout(s.T.Context(), Timeout)
 	defer cancel()
 	if err := s.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
 		s.T.Fatal(err)
 	}
 }
 
-// Say says something.
-func (s *Socket) Say(content string) {
+// SendMessage sends a user's message.
+func (s *Socket) SendMessage(content string) {
 	s.T.Helper()
 	s.Send(map[string]any{"type": "message", "content": content})
 }
 
-// Next reads a frame, and checks that its number is greater than those before it.
-func (s *Socket) Next() reeve.Frame {
+// ReadFrame reads a frame and checks that its sequence number is greater than the last one.
+func (s *Socket) ReadFrame() reeve.Frame {
 	s.T.Helper()
-	ctx, cancel := context.WithTimeout(s.T.Context(), Wait)
+	ctx, cancel := context.WithTimeout(s.T.Context(), Timeout)
 	defer cancel()
 	_, b, err := s.Read(ctx)
 	if err != nil {
@@ -120,28 +120,28 @@ func (s *Socket) Next() reeve.Frame {
 	if f.Type == reeve.FrameConnected || f.Type == reeve.FramePong || f.Seq == 0 {
 		return f
 	}
-	if f.Seq <= s.Last {
-		s.T.Fatalf("frame %d came after %d: %s", f.Seq, s.Last, b)
+	if f.Seq <= s.LastSeq {
+		s.T.Fatalf("frame %d came after %d: %s", f.Seq, s.LastSeq, b)
 	}
-	s.Last = f.Seq
-	s.Seen = append(s.Seen, f)
+	s.LastSeq = f.Seq
+	s.Frames = append(s.Frames, f)
 	return f
 }
 
-// Until reads frames up to one that fits, and gives that one.
-func (s *Socket) Until(fits func(reeve.Frame) bool) reeve.Frame {
+// ReadUntil reads frames until match accepts one, and returns it.
+func (s *Socket) ReadUntil(match func(reeve.Frame) bool) reeve.Frame {
 	s.T.Helper()
 	for {
-		if f := s.Next(); fits(f) {
+		if f := s.ReadFrame(); match(f) {
 			return f
 		}
 	}
 }
 
-// Done reads frames up to the end of so many turns, and gives the last one's.
-func (s *Socket) Done(turns int) reeve.Frame {
+// ReadTurns reads frames until the given number of turns has ended, and returns the last frame.
+func (s *Socket) ReadTurns(turns int) reeve.Frame {
 	s.T.Helper()
-	return s.Until(func(f reeve.Frame) bool {
+	return s.ReadUntil(func(f reeve.Frame) bool {
 		if f.Type == reeve.FrameComplete {
 			turns--
 		}
@@ -149,9 +149,9 @@ func (s *Socket) Done(turns int) reeve.Frame {
 	})
 }
 
-// Text joins the tokens of a turn's answer that were seen, without what was thought or discarded.
-func (s *Socket) Text(turn string) (text string) {
-	for _, f := range s.Seen {
+// TurnText returns the text of a turn's tokens read so far, without reasoning and discarded tokens.
+func (s *Socket) TurnText(turn string) (text string) {
+	for _, f := range s.Frames {
 		switch {
 		case f.TurnID != turn || f.Type != reeve.FrameToken || f.Reasoning:
 		case f.Discard:
@@ -163,10 +163,10 @@ func (s *Socket) Text(turn string) (text string) {
 	return text
 }
 
-// Ended reads frames until the connection ends, and gives the code it ended with.
-func (s *Socket) Ended() websocket.StatusCode {
+// ReadUntilClosed reads frames until the connection ends, and returns its close status.
+func (s *Socket) ReadUntilClosed() websocket.StatusCode {
 	s.T.Helper()
-	ctx, cancel := context.WithTimeout(s.T.Context(), Wait)
+	ctx, cancel := context.WithTimeout(s.T.Context(), Timeout)
 	defer cancel()
 	for {
 		if _, _, err := s.Read(ctx); err != nil {

@@ -134,8 +134,8 @@ func agentsRuntime(a *app) *cobra.Command {
 			}
 			return a.print(r, func(w io.Writer) {
 				printDetails(w, "agent", r.AgentID, "status", string(r.Status), "active run", r.ActiveRun,
-					"open runs", strconv.Itoa(r.Runs), "queued wakes", strconv.Itoa(r.Queued),
-					"failures in a row", strconv.Itoa(r.Failures), "last run ended", formatTimePtr(r.LastRunAt))
+					"open runs", strconv.Itoa(r.OpenRuns), "queued wakes", strconv.Itoa(r.QueuedWakes),
+					"failures in a row", strconv.Itoa(r.FailureStreak), "last run ended", formatTimePtr(r.LastRunAt))
 			})
 		})
 	c.ValidArgsFunction = a.complete(agentNames)

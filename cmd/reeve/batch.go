@@ -37,7 +37,7 @@ at a time and in order. The exit code is that of the first call that did not suc
 }
 
 // printBatch prints the result of each call. If a call did not succeed, it returns an exitError.
-func (a *app) printBatch(b api.BatchRequest, got api.BatchAnswer) error {
+func (a *app) printBatch(b api.BatchRequest, got api.BatchResponse) error {
 	err := a.print(got, func(w io.Writer) {
 		for i, r := range got.Results {
 			state := "done"

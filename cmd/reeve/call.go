@@ -92,5 +92,5 @@ func (a *app) waitForResult(ctx context.Context, c *client.Client, operation str
 
 // isPending reports whether a call is not finished.
 func isPending(res reeve.Result) bool {
-	return res.State != "" && !res.State.Final() && res.Code != reeve.Skipped
+	return res.State != "" && !res.State.IsFinal() && res.Code != reeve.Skipped
 }

@@ -156,7 +156,7 @@ func (r *rig) importStorm(e *engine, mail string, kills int) (killed int, err er
 	// the first: one that was killed when all was in, and could not say so, was begun anew
 	last := len(imports.Imports) - 1
 	for i, v := range imports.Imports {
-		if n := [2]int64{v.Added, v.Duplicate}; v.Seen != crashMails || v.Bad+v.Replaced != 0 || !v.Done() ||
+		if n := [2]int64{v.Added, v.Duplicate}; v.Seen != crashMails || v.Unreadable+v.Replaced != 0 || !v.IsDone() ||
 			i == last && n != [2]int64{crashMails, 0} || i < last && n != [2]int64{0, crashMails} {
 			err = errors.Join(err, fmt.Errorf("import %d of %d: %+v", i, last, v))
 		}

@@ -155,7 +155,7 @@ func (r *rig) driveItems(ctx context.Context, w world, p *process, name string) 
 		if err := c.do(ctx, "GET", at+"/runs?limit=1", nil, &runs); err != nil {
 			return false, err
 		}
-		if len(runs.Runs) == 0 || runs.Runs[0].Run.State.Final() {
+		if len(runs.Runs) == 0 || runs.Runs[0].Run.State.IsFinal() {
 			var items reeve.ItemList
 			if err := c.do(ctx, "GET", at+"/items?status=done&limit=1", nil, &items); err != nil ||
 				items.Total == crashItems {

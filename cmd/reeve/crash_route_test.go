@@ -58,7 +58,7 @@ func TestK18_KillAtEveryCommitOfAFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	const nobody = "127.0.0.1:1" // a port that no server is given by chance while this goes on
-	r.env = []string{"REEVE_MODEL=rehearsal", "REEVE_MODEL_SCRIPT=" + file, "REEVE_RETRY_TRIES=1",
+	r.env = []string{"REEVE_MODEL=rehearsal", "REEVE_MODEL_SCRIPT=" + file, "REEVE_RETRY_ATTEMPTS=1",
 		"REEVE_RUN_ATTEMPTS=50",
 		"REEVE_HTTP_ALLOW=" + strings.TrimPrefix(r.witness.url, "http://") + "," + nobody}
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {
@@ -115,7 +115,7 @@ func (r *rig) driveFailures(ctx context.Context, w world, p *process) error {
 		if err := c.do(ctx, "GET", "/api/runs?state=running", nil, &runs); err != nil {
 			return false, err
 		}
-		return mender.Version == "1.1" && mender.Failure == nil && waiter.Status == reeve.StatusStopped &&
+		return mender.Version == "1.1" && mender.Failure == nil && waiter.Status == reeve.AutomationStopped &&
 			len(runs.Runs) == 0, nil
 	})
 }

@@ -50,7 +50,7 @@ func TestL13_KillAtEveryCommitOfASummary(t *testing.T) {
 				}
 				if err := poll(ctx, "the turn to end", func() (bool, error) {
 					err := c.do(ctx, "GET", "/api/turns/"+turn.ID, nil, &turn)
-					return turn.State.Final(), err
+					return turn.State.IsFinal(), err
 				}); err != nil {
 					return err
 				}

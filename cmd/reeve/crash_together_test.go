@@ -101,6 +101,6 @@ func (r *rig) driveAutomation(ctx context.Context, w world, p *process, name, in
 	return poll(ctx, "the run to end", func() (bool, error) {
 		var list api.AutomationRunList
 		err := c.do(ctx, "GET", "/api/automations/"+name+"/runs?limit=1", nil, &list)
-		return err == nil && len(list.Runs) == 1 && list.Runs[0].Run.ID != "" && list.Runs[0].Run.State.Final(), err
+		return err == nil && len(list.Runs) == 1 && list.Runs[0].Run.ID != "" && list.Runs[0].Run.State.IsFinal(), err
 	})
 }

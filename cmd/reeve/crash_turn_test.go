@@ -92,7 +92,7 @@ func (r *rig) driveTurn(ctx context.Context, w world, p *process, conversation s
 	}
 	return poll(ctx, "the turn to end", func() (bool, error) {
 		err := c.do(ctx, "GET", "/api/turns/"+turn.ID, nil, &turn)
-		return turn.State.Final(), err
+		return turn.State.IsFinal(), err
 	})
 }
 

@@ -225,7 +225,7 @@ func (r *rig) driveWakes(ctx context.Context, w world, p *process) error {
 		err := c.do(ctx, "GET", "/api/runs", nil, &list)
 		ended := 0
 		for _, v := range list.Runs {
-			if v.State.Final() {
+			if v.State.IsFinal() {
 				ended++
 			}
 		}
@@ -313,7 +313,7 @@ func threeServersShareTheQueue(t *testing.T, e *engine) {
 				t.Fatal(err)
 			}
 		}
-		p, err := r.serve(mine, "REEVE_RUNS=4")
+		p, err := r.serve(mine, "REEVE_MAX_RUNS=4")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,7 +372,7 @@ func threeServersShareTheQueue(t *testing.T, e *engine) {
 			return false, err
 		}
 		return len(list.Runs) >= agents &&
-			!slices.ContainsFunc(list.Runs, func(v reeve.Run) bool { return !v.State.Final() }), nil
+			!slices.ContainsFunc(list.Runs, func(v reeve.Run) bool { return !v.State.IsFinal() }), nil
 	})
 	if err != nil {
 		t.Fatalf("%v\nserver's log: %s", err, &servers[0].log)

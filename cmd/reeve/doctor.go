@@ -61,7 +61,7 @@ func (a *app) runChecks(ctx context.Context) (report api.DoctorReport) {
 	if name := filepath.Join(at.dir, "owner.token"); fileExists(name) {
 		add("owner's token", name+" is readable only by its owner", checkPrivate(name))
 	}
-	if !add("server", "ready", c.Server().Ready(ctx)) {
+	if !add("server", "ready", c.Server().CheckReady(ctx)) {
 		return report
 	}
 	server, err := c.Server().Doctor(ctx)

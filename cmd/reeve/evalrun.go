@@ -212,7 +212,7 @@ func (x *evaluator) runTurn(ctx context.Context, t task, o *outcome) (turn api.T
 	}
 	o.Conversation = c.ID
 	var created reeve.Turn
-	if err = client.Insist(ctx, func() error {
+	if err = client.RetryUnavailable(ctx, func() error {
 		created, err = x.client.Turns().Create(ctx, c.ID, key, reeve.TurnRequest{Content: t.Question})
 		return err
 	}); err != nil {
@@ -223,13 +223,13 @@ func (x *evaluator) runTurn(ctx context.Context, t task, o *outcome) (turn api.T
 	if err != nil {
 		return turn, err
 	}
-	if err = client.Insist(ctx, func() error {
+	if err = client.RetryUnavailable(ctx, func() error {
 		turn, err = x.client.Turns().Get(ctx, created.ID)
 		return err
 	}); err != nil {
 		return turn, err
 	}
-	o.Answer, o.Spent, o.Moves = turn.Output, turn.Spent, turn.Moves
+	o.Answer, o.Spent, o.ModelRequests = turn.Output, turn.Spent, turn.ModelRequests
 	switch {
 	case limit != "":
 		o.State = "limit"
@@ -248,7 +248,7 @@ func (x *evaluator) runTurn(ctx context.Context, t task, o *outcome) (turn api.T
 // conversation stays empty.
 func (x *evaluator) openConversation(ctx context.Context, t task, key string) (c reeve.Conversation, err error) {
 	for n := range 10 {
-		if err = client.Insist(ctx, func() error {
+		if err = client.RetryUnavailable(ctx, func() error {
 			r := reeve.ConversationRequest{Agent: x.agent, Title: "task " + truncate(t.ID, 100)}
 			c, err = x.client.Conversations().CreateOnce(ctx, fmt.Sprintf("%s-%d", key, n), r)
 			return err
@@ -266,10 +266,11 @@ func (x *evaluator) waitForTurn(ctx context.Context, id string) (limit string, e
 	began := reeve.Monotonic()
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		var run reeve.Run
-		if err := client.Insist(ctx, func() error { run, err = x.client.Runs().Get(ctx, id); return err }); err != nil {
+		if err := client.RetryUnavailable(ctx,
+			func() error { run, err = x.client.Runs().Get(ctx, id); return err }); err != nil {
 			return limit, err
 		}
-		if run.State.Final() || run.State == reeve.RunParked && limit == "" {
+		if run.State.IsFinal() || run.State == reeve.RunParked && limit == "" {
 			return limit, nil
 		}
 		if limit == "" {
@@ -280,7 +281,7 @@ func (x *evaluator) waitForTurn(ctx context.Context, id string) (limit string, e
 				limit = "the token limit"
 			}
 			if limit != "" {
-				if err := client.Insist(ctx, func() error {
+				if err := client.RetryUnavailable(ctx, func() error {
 					_, err := x.client.Turns().Cancel(ctx, id)
 					return err
 				}); err != nil && reeve.CodeOf(err) != reeve.Conflict {

@@ -35,7 +35,7 @@ call.`,
 					x, err = c.Calls().Explain(ctx, args[0])
 				} else if f.Args, err = a.readArguments(args); err == nil {
 					f.Tool = tool
-					x, err = c.Calls().Judge(ctx, agent, f.CallRequest)
+					x, err = c.Calls().Preview(ctx, agent, f.CallRequest)
 				}
 				if err != nil {
 					return err

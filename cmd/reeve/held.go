@@ -53,15 +53,15 @@ func (a *app) printHeld(w io.Writer, h api.HoldReport) {
 			overdue = "yes"
 		}
 		return []string{string(v.Kind), v.ID, v.WorkspaceID, v.Agent, formatTimePtr(v.At), overdue,
-			truncate(oneLine(v.What), 60)}
+			truncate(oneLine(v.Description), 60)}
 	}))
 	seen := map[string]bool{}
 	for _, v := range h.Work {
 		subject := string(v.Kind)
 		if v.Kind == reeve.HeldOperation { // the outcome differs between operations
-			subject = fmt.Sprintf("operation %s of agent %s (%s)", v.ID, v.Agent, oneLine(v.What))
+			subject = fmt.Sprintf("operation %s of agent %s (%s)", v.ID, v.Agent, oneLine(v.Description))
 		}
-		if line := subject + ": " + v.Then; !seen[line] {
+		if line := subject + ": " + v.OnResume; !seen[line] {
 			seen[line] = true
 			fmt.Fprintln(w, "  "+line)
 		}

@@ -193,7 +193,7 @@ func importList(a *app) *cobra.Command {
 				a.printTable(w, "ID STATE SEEN ADDED DUPLICATE BAD UPDATED SOURCE",
 					rows(l.Imports, func(v reeve.MailImport) []string {
 						n := func(n int64) string { return strconv.FormatInt(n, 10) }
-						return []string{v.ID, v.State, n(v.Seen), n(v.Added), n(v.Duplicate), n(v.Bad),
+						return []string{v.ID, v.State, n(v.Seen), n(v.Added), n(v.Duplicate), n(v.Unreadable),
 							formatTime(v.UpdatedAt),
 							v.Source}
 					}))
@@ -215,13 +215,13 @@ func importShow(a *app) *cobra.Command {
 // printImport writes the counts and notes of an import.
 func printImport(w io.Writer, v reeve.MailImport) {
 	fmt.Fprintf(w, "%s: %d mails read, %d added, %d replaced, %d already stored, %d bad\n", v.ID, v.Seen, v.Added,
-		v.Replaced, v.Duplicate, v.Bad)
-	if !v.Done() {
+		v.Replaced, v.Duplicate, v.Unreadable)
+	if !v.IsDone() {
 		fmt.Fprintln(w, "The import is not finished. To continue, run the same command again.")
 	}
 	for _, bad := range []bool{true, false} {
-		for _, n := range v.Notes {
-			if n.Bad != bad {
+		for _, n := range v.Problems {
+			if n.Unreadable != bad {
 				continue
 			}
 			what := "with a warning"
@@ -254,7 +254,7 @@ func mailCommand(a *app) *cobra.Command {
 					}))
 			})
 		})
-	remove := a.serverCommand("remove INBOX", "Delete a mailbox and all its mail", "mail remove dasovich-j",
+	remove := a.serverCommand("delete INBOX", "Delete a mailbox and all its mail", "mail delete dasovich-j",
 		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if err := c.Mail().RemoveInbox(ctx, args[0]); err != nil {

@@ -106,7 +106,7 @@ func planReplan(a *app) *cobra.Command {
 			if file == "" {
 				return usagef("set --file to a file with the blocks, or to - for standard input")
 			}
-			in := reeve.Replan{Blocks: []reeve.BlockDraft{}}
+			in := reeve.PlanReplacement{Blocks: []reeve.BlockDraft{}}
 			if err := a.readDocument(file, &in); err != nil {
 				return err
 			}

@@ -32,7 +32,8 @@ func notesCommand(a *app) *cobra.Command {
 		})
 	list.Flags().StringVar(&f.Agent, "agent", "", "only notes of this agent")
 	addPageFlags(list, &f.Page)
-	add := a.serverCommand("add AGENT TEXT", "Add a note about you to an agent", "notes add clerk 'I prefer tea'",
+	create := a.serverCommand("create AGENT TEXT", "Create a note about you for an agent",
+		"notes create clerk 'I prefer tea'",
 		cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
 			n, err := c.Notes().Create(ctx, api.NoteRequest{Agent: args[0], Content: args[1]})
 			if err != nil {
@@ -50,8 +51,8 @@ func notesCommand(a *app) *cobra.Command {
 	c := groupCommand("notes", "Manage the notes that agents keep about you",
 		"An agent with \"notes\": true in its config writes notes after its turns, and gets the relevant notes in "+
 			"later\n"+
-			"turns.", list, add, del)
-	c.Example = "  reeve notes\n  reeve notes add clerk 'I prefer tea'\n  reeve notes delete note_..."
+			"turns.", list, create, del)
+	c.Example = "  reeve notes\n  reeve notes create clerk 'I prefer tea'\n  reeve notes delete note_..."
 	return c
 }
 

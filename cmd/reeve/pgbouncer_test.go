@@ -100,7 +100,7 @@ func TestPgBouncer_CallsAndTurnsOfThreeServers(t *testing.T) {
 			if err == nil {
 				err = poll(ctx, "the turn of "+name, func() (bool, error) {
 					err := insist(i, "GET", "/api/turns/"+turn.ID, nil, &turn)
-					return turn.State.Final(), err
+					return turn.State.IsFinal(), err
 				})
 			}
 			if err != nil {

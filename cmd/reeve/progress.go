@@ -74,8 +74,8 @@ func (p *progress) format(v reeve.MailImport, bytes int64, took time.Duration) s
 		left := time.Duration(float64(took) * float64(p.total-bytes) / float64(read))
 		s += "  " + left.Round(time.Second).String() + " left"
 	}
-	if v.Bad > 0 {
-		s += fmt.Sprintf("  %d bad", v.Bad)
+	if v.Unreadable > 0 {
+		s += fmt.Sprintf("  %d bad", v.Unreadable)
 	}
 	return s
 }

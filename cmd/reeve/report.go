@@ -60,7 +60,7 @@ func (a *app) reportError(err error, command string) int {
 
 // showError prints an error to standard error: as text, or with --json as a problem document like those of the API.
 func (a *app) showError(e *reeve.Error) {
-	p, rejected := client.Rejected(e)
+	p, rejected := client.ProblemOf(e)
 	if a.json {
 		if !rejected {
 			p = api.Problem{Type: "about:blank", Title: strings.ToLower(strings.ReplaceAll(string(e.Code), "_", " "))}

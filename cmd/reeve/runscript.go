@@ -118,7 +118,7 @@ func applyCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if started.Again {
+			if started.AlreadyApplied {
 				a.notef("The plan was already applied at %s by %s. Nothing is done now; "+
 					"this is the result of that run.",
 					started.Wake.CreatedAt.Format(time.RFC3339), sanitize(cmp.Or(started.Wake.UserID, "an owner")))

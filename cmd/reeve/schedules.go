@@ -104,7 +104,7 @@ func (a *app) printSchedule(s api.Schedule) error {
 }
 
 func schedulesGet(a *app) *cobra.Command {
-	c := a.serverCommand("get SCHEDULE", "Show a schedule and its next firings", "schedules get sch_...",
+	c := a.serverCommand("show SCHEDULE", "Show a schedule and its next firings", "schedules show sch_...",
 		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := c.Schedules().Get(ctx, args[0])
@@ -138,7 +138,7 @@ func (f *scheduleFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.notify, "notify", "",
 		"when to notify you of a run: always, conditional (if the run asks for it) or never (default always)")
 	c.MarkFlagsMutuallyExclusive("cron", "once", "every")
-	completeFlagValues(c, "misfire", []reeve.Misfire{reeve.CatchUpOnce, reeve.SkipMissed, reeve.RunAll})
+	completeFlagValues(c, "misfire", []reeve.Misfire{reeve.CatchUpOnce, reeve.SkipMissed, reeve.RunAllMissed})
 	completeFlagValues(c, "notify", []reeve.Notify{reeve.NotifyAlways, reeve.NotifyConditional, reeve.NotifyNever})
 }
 

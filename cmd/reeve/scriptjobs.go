@@ -81,7 +81,7 @@ func ensureAutomation(ctx context.Context, c *client.Client, name string, tools 
 // watchScriptJob waits for a script job. It prints the planner's question, or the script that the planner wrote and
 // the plan of a dry run of it.
 func (a *app) watchScriptJob(ctx context.Context, c *client.Client, k reeve.ScriptJob) error {
-	k, err := c.ScriptJobs().Watch(ctx, k.ID)
+	k, err := c.ScriptJobs().Wait(ctx, k.ID)
 	if err != nil {
 		return err
 	}
@@ -170,6 +170,6 @@ func failureDetails(m reeve.Automation) []string {
 		return nil
 	}
 	return []string{"failure", string(t.Class) + " (" + string(t.Code) + ")", "failed run", t.RunID,
-		"why", t.Message, "tries", formatCount(t.NetworkFailures), "next try", formatTimePtr(t.RetryAt),
+		"why", t.Message, "network failures", formatCount(t.NetworkFailures), "next retry", formatTimePtr(t.RetryAt),
 		"repairs", formatCount(t.Repairs), "repair", t.ScriptJobID, "stopped", formatTimePtr(t.StoppedAt)}
 }

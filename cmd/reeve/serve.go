@@ -97,7 +97,7 @@ func serverConfig(file string, cmd *cobra.Command, flags host.Config) (cfg host.
 // serve runs a server until ctx is done. It prints the server's address to out when the server is ready.
 func serve(ctx context.Context, cfg host.Config, sample bool, out io.Writer) error {
 	if os.Getenv("GOGC") == "" {
-		host.CollectGarbage()
+		host.TuneGarbageCollector()
 	}
 	h, err := host.New(ctx, cfg)
 	if err != nil {
@@ -118,7 +118,7 @@ func serve(ctx context.Context, cfg host.Config, sample bool, out io.Writer) err
 		if h.TokenRenewed() {
 			note = " (new: the previous token is not valid in this database)"
 		}
-		if hold, err := h.Held(ctx); err == nil && hold != nil {
+		if hold, err := h.Hold(ctx); err == nil && hold != nil {
 			next = "HELD: " + hold.Reason + "; list the work with reeve held, then run reeve resume"
 		}
 		fmt.Fprintf(out, "Reeve %s is ready at %s\n  docs   %s/docs\n  token  %s%s\n  next   %s\n",

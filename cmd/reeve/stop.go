@@ -82,7 +82,7 @@ func stopTarget(c *client.Client, s api.StopRequest) string {
 // waitForOperation waits for an operation. If a hold or a kill switch keeps the operation from running, it first
 // prints how to turn that off.
 func (a *app) waitForOperation(ctx context.Context, c *client.Client, op reeve.Operation) (reeve.Operation, error) {
-	if op.State.Final() || op.State == reeve.Unknown {
+	if op.State.IsFinal() || op.State == reeve.Unknown {
 		return op, nil
 	}
 	if s, err := c.Server().Status(ctx); err == nil && s.Hold != nil {

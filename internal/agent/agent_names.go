@@ -114,7 +114,7 @@ func (t TurnSnapshot) agentMessage(to, name, text string) model.Message {
 }
 
 // isOpen reports whether a turn is still in progress.
-func (t TurnSnapshot) isOpen() bool { return t.State != "" && !t.State.Final() }
+func (t TurnSnapshot) isOpen() bool { return t.State != "" && !t.State.IsFinal() }
 
 // insertNestedTurns moves turns that a call of another turn began into that turn, before its last message.
 func insertNestedTurns(list []TurnSnapshot) []TurnSnapshot {

@@ -28,7 +28,8 @@ func TestG14_RejectionResumesRun(t *testing.T) {
 			return err
 		}},
 		"of unknown outcome, and left so": {0, reeve.SideEffecting, func(w *world, op reeve.Operation) error {
-			_, err := w.gate.Inbox.Resolve(t.Context(), home, op.ID, reeve.ResolveRequest{Resolution: reeve.SkipIt},
+			_, err := w.gate.Inbox.Resolve(t.Context(), home, op.ID,
+				reeve.ResolveRequest{Resolution: reeve.ResolveSkip},
 				"ann")
 			return err
 		}},
@@ -91,7 +92,8 @@ func TestW04_DecisionResumesTurnWithAsyncCall(t *testing.T) {
 		"denied":   {0, reeve.Privileged, false, decide(false)},
 		"expired":  {-time.Hour, reeve.Privileged, false, func(*world, reeve.Operation) error { return nil }},
 		"of unknown outcome, and left so": {0, reeve.SideEffecting, false, func(w *world, op reeve.Operation) error {
-			_, err := w.gate.Inbox.Resolve(t.Context(), home, op.ID, reeve.ResolveRequest{Resolution: reeve.SkipIt},
+			_, err := w.gate.Inbox.Resolve(t.Context(), home, op.ID,
+				reeve.ResolveRequest{Resolution: reeve.ResolveSkip},
 				"ann")
 			return err
 		}},
@@ -118,7 +120,7 @@ func TestW04_DecisionResumesTurnWithAsyncCall(t *testing.T) {
 					return nil,
 						reeve.Errorf(reeve.InProgress, "it was asked")
 				})
-				risky.Awaits = true
+				risky.AwaitsOutcome = true
 			}
 			risky.Tier = c.tier
 			w := newWorld(t, `{}`, []reeve.Tool{slow, risky}, calls("slow", `{}`, "risky", `{}`), says("So be it."),

@@ -145,7 +145,7 @@ func (v *turn) assemblyInput(ctx context.Context) (AssemblyInput, error) {
 		if in.Notes, err = v.recallNotes(ctx, s); err != nil {
 			return err
 		}
-		if v.log.info.Given != nil && given.History != "" {
+		if v.log.info.ClientHistory != nil && given.History != "" {
 			in.RecentTurns, err = v.clientTurn(ctx, s, given.History)
 			return err
 		}

@@ -20,7 +20,7 @@ func (v *turn) callTools(ctx context.Context, open []*answerCall) *reeve.RunEnd 
 		if why := reeve.CancelCause(ctx); why != nil {
 			return v.failStep(why)
 		}
-		if n := v.countLeading(open, func(t reeve.Tool) bool { return t.Awaits }); n > 1 {
+		if n := v.countLeading(open, func(t reeve.Tool) bool { return t.AwaitsOutcome }); n > 1 {
 			if end := v.callAwaited(ctx, open[:n]); end != nil {
 				return end
 			}
@@ -32,7 +32,7 @@ func (v *turn) callTools(ctx context.Context, open []*answerCall) *reeve.RunEnd 
 		for i, c := range open[:n] {
 			requests[i] = v.newCall(c)
 		}
-		answers := v.Gate.CallAll(ctx, requests)
+		answers := v.Gate.CallBatch(ctx, requests)
 		for i, a := range answers {
 			if end := v.handleResult(ctx, open[i], a); end != nil {
 				return end

@@ -58,7 +58,7 @@ func (d *Deadlines) Step(ctx context.Context) (n int, next time.Duration, err er
 	var due []reeve.Operation
 	next = deadlinePoll
 	err = d.calls.DB.View(ctx, func(s *store.Snap) error {
-		held, err := s.System().Held(ctx)
+		held, err := s.System().IsHeld(ctx)
 		if err != nil || held {
 			return err
 		}
@@ -102,7 +102,7 @@ func (d *Deadlines) tryResolveCall(ctx context.Context, op reeve.Operation) erro
 		if run, begun, err = s.Runs().FindDelegatedRun(ctx, op.ID); err != nil {
 			return err
 		}
-		goesOn, err = s.Runs().ResumesUnaided(ctx, run)
+		goesOn, err = s.Runs().ResumesWithoutPerson(ctx, run)
 		return err
 	})
 	switch {
@@ -110,7 +110,7 @@ func (d *Deadlines) tryResolveCall(ctx context.Context, op reeve.Operation) erro
 		return err
 	case begun && run.State == reeve.RunParked && !goesOn:
 		return d.postpone(ctx, op, personRecheck)
-	case begun && !run.State.Final():
+	case begun && !run.State.IsFinal():
 		_, err = d.runs.End(ctx, run.WorkspaceID, run.ID,
 			reeve.Errorf(reeve.Timeout, "the agent did not answer in time"))
 		return err

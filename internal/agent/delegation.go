@@ -202,10 +202,10 @@ func (d *Delegation) checkChain(ctx context.Context, tx *store.Tx, a reeve.Deleg
 
 // OnRunEnd stores the result of the call that began a run, in the transaction that ends the run.
 func (d *Delegation) OnRunEnd(ctx context.Context, tx *store.Tx, run reeve.Run) error {
-	if run.Answers == "" || !run.State.Final() {
+	if run.CallerOperationID == "" || !run.State.IsFinal() {
 		return nil
 	}
-	return d.Gate.CompleteAwaited(ctx, tx, run.WorkspaceID, run.Answers, d.outcome(ctx, tx, run))
+	return d.Gate.CompleteAwaited(ctx, tx, run.WorkspaceID, run.CallerOperationID, d.outcome(ctx, tx, run))
 }
 
 // outcome returns a run's end as the result of the call that began it.

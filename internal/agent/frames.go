@@ -154,7 +154,7 @@ func (v *turn) sendToRootConversation(ctx context.Context, key string, f reeve.F
 	keep := context.WithoutCancel(ctx)
 	var first reeve.Run
 	err := v.DB.Update(keep, func(tx *store.Tx) (err error) {
-		if state, err := tx.Runs().LockRun(keep, v.run.WorkspaceID, v.run.ID); err != nil || state.Final() {
+		if state, err := tx.Runs().LockRun(keep, v.run.WorkspaceID, v.run.ID); err != nil || state.IsFinal() {
 			return err
 		}
 		first, err = tx.Runs().GetRun(keep, v.run.WorkspaceID, v.run.Ancestors[0].RunID)

@@ -146,7 +146,7 @@ func (w *world) say(text string) (run reeve.Run) {
 			SessionID: w.conv.ID, UserID: "ann", Input: text,
 			ThreadID: w.conv.ThreadID(), State: reeve.RunRunning, Wakes: 1, Attempts: 1, Owner: w.gate.Process(),
 			StartedAt: tx.Now()}
-		run.Key = reeve.Key("wake", run.ID)
+		run.Key = reeve.DeriveID("wake", run.ID)
 		info, err := json.Marshal(reeve.MessageInfo{Type: "said", User: "ann"})
 		if err != nil {
 			return err

@@ -92,7 +92,7 @@ func (w *world) past(agent string, calls, bytes int) {
 			SessionID: w.conv.ID, UserID: "ann", Input: "do it all",
 			ThreadID: w.conv.ThreadID(), State: reeve.RunRunning, Wakes: 1, Attempts: 1, Owner: w.gate.Process(),
 			StartedAt: tx.Now()}
-		run.Key = reeve.Key("wake", run.ID)
+		run.Key = reeve.DeriveID("wake", run.ID)
 		if _, err := tx.Runs().InsertRun(ctx, run); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 // Gate is the part of the gate that ModelRunner uses.
 type Gate interface {
 	Call(ctx context.Context, c reeve.Call) (reeve.Result, error)
-	CallAll(ctx context.Context, calls []reeve.Call) []reeve.BatchResult
+	CallBatch(ctx context.Context, calls []reeve.Call) []reeve.BatchResult
 	AskModel(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error),
 		keep func(context.Context, *store.Tx) error) error
 	CallableTools(ctx context.Context, who reeve.Call) ([]reeve.Tool, error)
@@ -37,14 +37,14 @@ type ModelRunner struct {
 	Events   EventSink // shows turns. Default: none
 	Assemble Assembler // makes the request that begins a turn. Default: DefaultAssembler
 	// extracts notes from a finished turn. Default: the model, if the agent's config enables notes
-	Extract   Extractor
-	Steps     AutomationRunner // runs the automations that an agent's config names as steps
-	Remember  func()           // called when turns should be summarized. Default: the summarizer polls
-	Tracer    trace.Tracer     // gets a span for each run and each request to a model. Default: none
-	Resolve   Resolver         // finds the provider of a model. Default: unknown
-	OnAnswer  func(ModelCall)  // called after each request to a model. Default: none
-	Log       *slog.Logger
-	turnCache turnCache
+	Extract      Extractor
+	Steps        AutomationRunner // runs the automations that an agent's config names as steps
+	OnSummaryDue func()           // called when turns should be summarized. Default: the summarizer polls
+	Tracer       trace.Tracer     // gets a span for each run and each request to a model. Default: none
+	Resolve      Resolver         // finds the provider of a model. Default: unknown
+	OnAnswer     func(ModelCall)  // called after each request to a model. Default: none
+	Log          *slog.Logger
+	turnCache    turnCache
 }
 
 // turn is a run that ModelRunner executes.
@@ -83,7 +83,7 @@ func (v *turn) loop(ctx context.Context, begin runStart) reeve.RunEnd {
 			return v.failed(err)
 		}
 		if end := v.step(ctx); end != nil {
-			end.Moves, end.Issues, end.Pending = len(v.log.answers), v.issues(), len(v.log.awaitedCalls())
+			end.ModelRequests, end.Issues, end.PendingCalls = len(v.log.answers), v.issues(), len(v.log.awaitedCalls())
 			return *end
 		}
 		err = v.readLog(ctx)
@@ -100,7 +100,7 @@ func (v *turn) step(ctx context.Context) *reeve.RunEnd {
 	if last == nil {
 		return v.askModel(ctx)
 	}
-	if len(v.log.answers) > v.set.MaxMoves { // the calls of the last answer are not made
+	if len(v.log.answers) > v.set.MaxModelRequests { // the calls of the last answer are not made
 		return v.complete(ctx, last)
 	}
 	if open := v.openCalls(last); len(open) > 0 {
@@ -113,7 +113,8 @@ func (v *turn) step(ctx context.Context) *reeve.RunEnd {
 		return v.askModel(ctx)
 	}
 	if len(v.log.awaitedCalls()) > 0 {
-		return &reeve.RunEnd{State: reeve.RunParked, Output: last.answer.Text(), Results: v.log.deferredResults + 1}
+		return &reeve.RunEnd{State: reeve.RunParked, Output: last.answer.Text(),
+			ResultsToResume: v.log.deferredResults + 1}
 	}
 	return v.complete(ctx, last)
 }
@@ -167,10 +168,10 @@ func (v *turn) useLog(ctx context.Context, l *runLog) error {
 
 // readOffers decodes the tools that the client offers.
 func (v *turn) readOffers() error {
-	if v.log.info.Given == nil || len(v.log.info.Given.Offered) == 0 || len(v.isClientTool) > 0 {
+	if v.log.info.ClientHistory == nil || len(v.log.info.ClientHistory.Offered) == 0 || len(v.isClientTool) > 0 {
 		return nil
 	}
-	if err := json.Unmarshal(v.log.info.Given.Offered, &v.clientTools); err != nil {
+	if err := json.Unmarshal(v.log.info.ClientHistory.Offered, &v.clientTools); err != nil {
 		return err
 	}
 	for _, t := range v.clientTools {
@@ -181,10 +182,10 @@ func (v *turn) readOffers() error {
 
 // clientHistory returns the history and settings that a client sent with its request.
 func (v *turn) clientHistory() reeve.ClientHistory {
-	if v.log.info.Given == nil {
+	if v.log.info.ClientHistory == nil {
 		return reeve.ClientHistory{}
 	}
-	return *v.log.info.Given
+	return *v.log.info.ClientHistory
 }
 
 // conversation returns the conversation of a turn, or "" for any other run.
@@ -205,7 +206,7 @@ func (v *turn) caller() reeve.Call {
 func (v *turn) issues() reeve.TurnIssues {
 	i := v.run.Issues
 	i.ToolFailures = v.log.countFailures()
-	i.LimitReached = len(v.log.answers) > v.set.MaxMoves
+	i.LimitReached = len(v.log.answers) > v.set.MaxModelRequests
 	i.AnswerCut = v.log.cutReason()
 	return i
 }
@@ -216,7 +217,7 @@ func (v *turn) failed(err error) reeve.RunEnd {
 		end.State = reeve.RunCancelled
 	}
 	if v.log != nil {
-		end.Moves, end.Issues = len(v.log.answers), v.issues()
+		end.ModelRequests, end.Issues = len(v.log.answers), v.issues()
 	}
 	return end
 }
@@ -235,8 +236,9 @@ func (v *turn) complete(ctx context.Context, last *modelAnswer) *reeve.RunEnd {
 		return v.failStep(context.Cause(ctx))
 	}
 	end := &reeve.RunEnd{State: reeve.RunCompleted, Output: last.answer.Text(), Notify: true}
-	if len(v.log.answers) > v.set.MaxMoves {
-		end.Err = reeve.Errorf(reeve.StepLimit, "the turn reached its limit of %d moves", v.set.MaxMoves)
+	if len(v.log.answers) > v.set.MaxModelRequests {
+		end.Err = reeve.Errorf(reeve.StepLimit, "the turn reached its limit of %d model requests",
+			v.set.MaxModelRequests)
 		if len(last.calls) > 0 && !v.callsClientTool(last) {
 			end.State = reeve.RunFailed
 		}

@@ -64,7 +64,8 @@ func TestW01_WordsOnly(t *testing.T) {
 	run := w.say("Hi!")
 	w.work()
 	got := w.turn(run.ID)
-	if got.State != reeve.RunCompleted || got.Output != "Hello, Ann." || got.Moves != 1 || got.Spent.Tokens != 15 ||
+	if got.State != reeve.RunCompleted || got.Output != "Hello, Ann." || got.ModelRequests != 1 ||
+		got.Spent.Tokens != 15 ||
 		got.Spent.Micros != 7 {
 		t.Errorf("the turn came to %+v", got)
 	}
@@ -87,7 +88,7 @@ func TestW03_TwoToolsInOneAnswer(t *testing.T) {
 		calls("look", `{"n":1}`, "write", `{"n":2}`), says("Done."))
 	run := w.say("Do both.")
 	w.work()
-	if got := w.turn(run.ID); got.State != reeve.RunCompleted || got.Moves != 2 || len(w.model.asked) != 2 {
+	if got := w.turn(run.ID); got.State != reeve.RunCompleted || got.ModelRequests != 2 || len(w.model.asked) != 2 {
 		t.Fatalf("the turn came to %+v after %d questions", got, len(w.model.asked))
 	}
 	r := w.last()
@@ -124,7 +125,8 @@ func TestW04_AsyncResultComesLater(t *testing.T) {
 		return err
 	}))
 	w.work()
-	if got := w.turn(run.ID); got.State != reeve.RunCompleted || got.Output != "It came to 7." || got.Moves != 3 {
+	if got := w.turn(run.ID); got.State != reeve.RunCompleted || got.Output != "It came to 7." ||
+		got.ModelRequests != 3 {
 		t.Fatalf("after the result the turn is %+v", got)
 	}
 	r := w.last()
@@ -196,7 +198,8 @@ func (f extractor) Extract(context.Context, ExtractionInput) ([]string, error) {
 func TestW20_MovesAreLimited(t *testing.T) {
 	t.Parallel()
 	again := calls("look", `{}`)
-	w := newWorld(t, `{"max_moves":2}`, []reeve.Tool{tool("look", reeve.Read, echo)}, again, again, says("Enough."))
+	w := newWorld(t, `{"max_model_requests":2}`, []reeve.Tool{tool("look", reeve.Read, echo)}, again, again,
+		says("Enough."))
 	run := w.say("Loop.")
 	w.work()
 	if got := w.turn(run.ID); got.State != reeve.RunCompleted || got.Code != reeve.StepLimit ||
@@ -211,7 +214,7 @@ func TestW20_MovesAreLimited(t *testing.T) {
 func TestW20_ModelNeverStops(t *testing.T) {
 	t.Parallel()
 	again := calls("look", `{}`)
-	w := newWorld(t, `{"max_moves":2}`, []reeve.Tool{tool("look", reeve.Read, echo)}, again, again, again,
+	w := newWorld(t, `{"max_model_requests":2}`, []reeve.Tool{tool("look", reeve.Read, echo)}, again, again, again,
 		says("Hello again."))
 	run := w.say("Loop.")
 	w.work()
@@ -229,7 +232,7 @@ func TestW20_ModelNeverStops(t *testing.T) {
 // TestW20_TurnOfManyMessages checks that a run with many messages continues at its end, and that its moves are limited.
 func TestW20_TurnOfManyMessages(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, `{"max_moves":2}`, []reeve.Tool{tool("look", reeve.Read, echo)}, calls("look", `{"n":1}`),
+	w := newWorld(t, `{"max_model_requests":2}`, []reeve.Tool{tool("look", reeve.Read, echo)}, calls("look", `{"n":1}`),
 		calls("look", `{"n":2}`), says("Enough."))
 	run := w.say("Look everywhere.")
 	w.update(func(tx *store.Tx) error {
@@ -244,7 +247,7 @@ func TestW20_TurnOfManyMessages(t *testing.T) {
 	})
 	w.work()
 	if got := w.turn(run.ID); got.State != reeve.RunCompleted || got.Code != reeve.StepLimit ||
-		got.Output != "Enough." || got.Moves != 3 {
+		got.Output != "Enough." || got.ModelRequests != 3 {
 		t.Fatalf("the turn came to %+v after %d questions", got, len(w.model.asked))
 	}
 	wellFormed(t, w.last())
@@ -373,7 +376,7 @@ func TestG17_ModelExceedsBudget(t *testing.T) {
 	w := newWorld(t, `{"max_tokens":100}`, nil, says("Hello."), says("Hello."))
 	w.update(func(tx *store.Tx) error {
 		return tx.Ledger().PutBudget(t.Context(), home, reeve.Budget{Subject: "agent:" + w.agent.ID,
-			OnExceed: reeve.EndOver, Limit: reeve.Amount{Tokens: 110}})
+			OnExceed: reeve.EndOverBudget, Limit: reeve.Amount{Tokens: 110}})
 	})
 	first, second := w.say("Hi"), reeve.Run{}
 	w.work()

@@ -133,7 +133,7 @@ func startsWithInput(list []reeve.Message) bool {
 // if it is an open turn of the same agent.
 func (v *turn) snapshot(ctx context.Context, s *store.Snap, people *agentNames, t TurnSnapshot,
 	list []reeve.Message) (p pastTurn, ok bool, err error) {
-	if !startsWithInput(list) || !t.State.Final() && t.AgentID == v.run.AgentID {
+	if !startsWithInput(list) || !t.State.IsFinal() && t.AgentID == v.run.AgentID {
 		return p, false, nil
 	}
 	l, err := parseLog(list)

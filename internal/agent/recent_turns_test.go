@@ -94,7 +94,7 @@ func TestL13_UnsettledTurnIsReadAgain(t *testing.T) {
 	t.Parallel()
 	slow := tool("slow", reeve.Read, echo)
 	slow.Async = true
-	w := newWorld(t, `{"max_moves":1}`, []reeve.Tool{slow}, calls("slow", `{"text":"late"}`), says("begun"),
+	w := newWorld(t, `{"max_model_requests":1}`, []reeve.Tool{slow}, calls("slow", `{"text":"late"}`), says("begun"),
 		says("two"), says("three"))
 	w.say("one") // comes to its limit of moves before the result
 	runs, _, err := w.room.Step(t.Context(), 8)

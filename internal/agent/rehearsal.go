@@ -48,7 +48,7 @@ func (r *Rehearsal) Run(ctx context.Context, run reeve.Run) reeve.RunEnd {
 			Via: reeve.ViaRun, Operation: reeve.PlanKey(run.Key, i, s.Tool), Reason: string(run.Reason)})
 		if end, stop := r.endAfterCall(s, res, err); stop {
 			if res.Deferred {
-				end.Results = at.results + 1
+				end.ResultsToResume = at.results + 1
 			}
 			return end
 		}
@@ -115,7 +115,7 @@ type planPosition struct {
 // same plan even if the agent's config has changed.
 func (r *Rehearsal) loadPlan(ctx context.Context, run reeve.Run) (plan reeve.Rehearsal, at planPosition, err error) {
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
-		list, err := tx.Ledger().RunMessages(ctx, run.WorkspaceID, run.ID, "", 4*reeve.MaxSteps)
+		list, err := tx.Ledger().RunMessages(ctx, run.WorkspaceID, run.ID, "", 4*reeve.MaxRehearsalSteps)
 		if err != nil {
 			return err
 		}
@@ -193,6 +193,6 @@ func (r *Rehearsal) readPlan(ctx context.Context, tx *store.Tx, run reeve.Run) (
 	if err != nil {
 		return reeve.Rehearsal{}, err
 	}
-	c, err := reeve.ReadConfig(a.Config)
-	return c.Plan(), err
+	c, err := reeve.ParseAgentConfig(a.Config)
+	return c.RehearsalPlan(), err
 }

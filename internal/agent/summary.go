@@ -19,7 +19,7 @@ func (v *turn) readSummary(ctx context.Context, s *store.Snap, shown []TurnSnaps
 	}
 	var turns []string
 	for _, t := range shown {
-		if t.State.Final() { // skip notices and callers
+		if t.State.IsFinal() { // skip notices and callers
 			turns = append(turns, t.ID)
 		}
 	}

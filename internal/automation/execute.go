@@ -236,10 +236,10 @@ func addScriptLocation(fatal, err error) error {
 // Anything that the script threw, and every exceeded limit, is a logic failure. The caller holds w.mu.
 func (w *execution) failureClass(err error, e *reeve.Error) reeve.FailureClass {
 	if w.fatalErr != nil {
-		return reeve.ClassOf(reeve.CodeOf(w.fatalErr))
+		return reeve.FailureClassOf(reeve.CodeOf(w.fatalErr))
 	}
 	if isModelFailure(reeve.CodeOf(err)) { // from an agent that the script asked
-		return reeve.ClassOf(reeve.CodeOf(err))
+		return reeve.FailureClassOf(reeve.CodeOf(err))
 	}
 	switch js.KindOf(err) {
 	case js.Timeout, js.Memory, js.Stack, js.Output, js.Syntax, js.Stalled, js.Thrown, js.Unhandled:
@@ -248,7 +248,7 @@ func (w *execution) failureClass(err error, e *reeve.Error) reeve.FailureClass {
 		return reeve.InternalFailure
 	case js.Aborted, js.Canceled:
 	}
-	return reeve.ClassOf(reeve.CodeOf(e))
+	return reeve.FailureClassOf(reeve.CodeOf(e))
 }
 
 func failedEnd(err error) reeve.RunEnd {

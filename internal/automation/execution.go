@@ -282,7 +282,7 @@ func (w *execution) checkPaused(ctx context.Context) error {
 	}
 	var is bool
 	err := w.DB.View(ctx, func(s *store.Snap) (err error) {
-		is, err = s.Automations().Paused(ctx, w.run.AgentID)
+		is, err = s.Automations().IsPaused(ctx, w.run.AgentID)
 		return err
 	})
 	w.mu.Lock()
@@ -402,7 +402,7 @@ func (w *execution) checkRefusal(ctx context.Context, err error) error {
 	var parked string
 	if e := w.DB.View(ctx, func(s *store.Snap) (err error) {
 		if state, err = s.Runs().RunState(ctx, w.run.WorkspaceID, w.run.ID); err == nil {
-			parked, err = s.Ledger().RunIsParked(ctx, w.run.WorkspaceID, w.run.ID)
+			parked, err = s.Ledger().FindParkedOperation(ctx, w.run.WorkspaceID, w.run.ID)
 		}
 		return err
 	}); e != nil {
@@ -411,7 +411,7 @@ func (w *execution) checkRefusal(ctx context.Context, err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case state.Final() && state != "", code == reeve.Stopped:
+	case state.IsFinal() && state != "", code == reeve.Stopped:
 		return w.endWith(reeve.RunEnd{State: reeve.RunCancelled, Err: reeve.AsError(err)})
 	case parked != "":
 		return w.endWith(reeve.RunEnd{State: reeve.RunParked, Output: "a call waits for a person"})
@@ -426,7 +426,7 @@ func (w *execution) checkFatal(err error) error {
 	if isModelFailure(reeve.CodeOf(err)) {
 		return err
 	}
-	switch reeve.ClassOf(reeve.CodeOf(err)) {
+	switch reeve.FailureClassOf(reeve.CodeOf(err)) {
 	case reeve.AuthFailure, reeve.PermissionFailure, reeve.NetworkFailure, reeve.InternalFailure:
 		w.mu.Lock()
 		defer w.mu.Unlock()

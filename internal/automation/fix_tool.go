@@ -282,7 +282,7 @@ func (p *Pack) applyFix(ctx context.Context, tx *store.Tx, m reeve.Automation, k
 	if moved, err := tx.Automations().TransitionScriptJob(ctx, reeve.ScriptJobOpen, k); err != nil || !moved {
 		return out, jobClosed(err)
 	}
-	again := reeve.Key("wake", string(reeve.ReasonRetry), k.ID)
+	again := reeve.DeriveID("wake", string(reeve.ReasonRetry), k.ID)
 	if t := m.Failure; t != nil && t.ScriptJobID == k.ID {
 		t.ScriptJobID, t.RetryKey = "", again
 		if err := tx.Runs().PutFailure(ctx, *t); err != nil {

@@ -208,7 +208,7 @@ func describeMutation(t reeve.Tool) string {
 	switch {
 	case !t.Effect.Mutates():
 		return readText
-	case t.Reads != nil:
+	case t.IsRead != nil:
 		return "A mutation or not, depending on the arguments: call it inside Items.withItem if it changes something."
 	}
 	return mutationText

@@ -162,7 +162,7 @@ func (w *execution) checkItemFree(ctx context.Context, v reeve.Item) error {
 		state, err = s.Runs().RunState(ctx, w.run.WorkspaceID, v.LastRun)
 		return err
 	})
-	if err != nil || state == "" || state.Final() {
+	if err != nil || state == "" || state.IsFinal() {
 		return err
 	}
 	w.mu.Lock()

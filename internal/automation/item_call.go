@@ -17,7 +17,7 @@ func isRead(t reeve.Tool, input json.RawMessage) bool {
 
 // isMutation reports whether a call changes something. Without a Reads function the tool's effect decides.
 func isMutation(t reeve.Tool, args json.RawMessage) bool {
-	return t.Effect.Mutates() && (t.Reads == nil || !t.Reads(args))
+	return t.Effect.Mutates() && (t.IsRead == nil || !t.IsRead(args))
 }
 
 // callClaim is the position of a call within its item.

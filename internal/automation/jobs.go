@@ -81,9 +81,10 @@ func (j *Jobs) Answer(ctx context.Context, workspace, id, answer string) (k reev
 			return err
 		}
 		k.WorkerID = a.ID
-		k.Talk = append(k.Talk, reeve.Exchange{Question: k.Question, Answer: answer})
+		k.Exchanges = append(k.Exchanges, reeve.Exchange{Question: k.Question, Answer: answer})
 		k.State, k.Question = reeve.ScriptJobOpen, ""
-		k.RunKey = reeve.Key("wake", string(reeve.ReasonScriptJob), k.ID, fmt.Sprint(k.Tries, ":", len(k.Talk)))
+		k.RunKey = reeve.DeriveID("wake", string(reeve.ReasonScriptJob), k.ID,
+			fmt.Sprint(k.Restarts, ":", len(k.Exchanges)))
 		if moved, err := tx.Automations().TransitionScriptJob(ctx, reeve.ScriptJobAsking, k); err != nil {
 			return err
 		} else if !moved {
@@ -127,7 +128,7 @@ func (j *Jobs) open(ctx context.Context, tx *store.Tx, k reeve.ScriptJob) (reeve
 		return k, false, err
 	}
 	k.ID, k.State, k.WorkerID, k.CreatedAt = tx.NewID(reeve.PrefixScriptJob), reeve.ScriptJobOpen, a.ID, tx.Now()
-	k.RunKey = reeve.Key("wake", string(reeve.ReasonScriptJob), k.ID, "0")
+	k.RunKey = reeve.DeriveID("wake", string(reeve.ReasonScriptJob), k.ID, "0")
 	fresh, err := tx.Automations().InsertScriptJob(ctx, k)
 	if err != nil || !fresh {
 		return k, false, err
@@ -147,7 +148,7 @@ func (j *Jobs) wakeWorker(ctx context.Context, tx *store.Tx, k reeve.ScriptJob, 
 func renderBrief(k reeve.ScriptJob) string {
 	var b strings.Builder
 	b.WriteString(k.Request)
-	for _, x := range k.Talk {
+	for _, x := range k.Exchanges {
 		fmt.Fprintf(&b, "\n\nYou asked: %s\nThe user answered: %s", x.Question, x.Answer)
 	}
 	return b.String()
@@ -218,13 +219,15 @@ func (j *Jobs) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reev
 		return nil
 	}
 	was := k.State
-	if run.State == reeve.RunFailed && reeve.ClassOf(run.Code) == reeve.NetworkFailure && k.Tries < j.Backoff.Tries {
-		k.Tries++
-		k.RunKey = reeve.Key("wake", string(reeve.ReasonScriptJob), k.ID, fmt.Sprint(k.Tries, ":", len(k.Talk)))
+	if run.State == reeve.RunFailed && reeve.FailureClassOf(run.Code) == reeve.NetworkFailure &&
+		k.Restarts < j.Backoff.Attempts {
+		k.Restarts++
+		k.RunKey = reeve.DeriveID("wake", string(reeve.ReasonScriptJob), k.ID,
+			fmt.Sprint(k.Restarts, ":", len(k.Exchanges)))
 		if moved, err := tx.Automations().TransitionScriptJob(ctx, was, k); err != nil || !moved {
 			return err
 		}
-		return j.wakeWorker(ctx, tx, k, tx.Now().Add(j.Backoff.After(k.Tries)))
+		return j.wakeWorker(ctx, tx, k, tx.Now().Add(j.Backoff.After(k.Restarts)))
 	}
 	if k.ResultID != "" { // the planner saved a version
 		return j.completePlan(ctx, tx, run, k)
@@ -290,7 +293,7 @@ func (j *Jobs) ensureWorker(ctx context.Context, tx *store.Tx, workspace string,
 		return a, err
 	}
 	calm := 0.1
-	config, err := json.Marshal(reeve.AgentConfig{Instructions: text, MaxMoves: 60, MaxTokens: 16_000,
+	config, err := json.Marshal(reeve.AgentConfig{Instructions: text, MaxModelRequests: 60, MaxTokens: 16_000,
 		Temperature: &calm})
 	if err != nil {
 		return a, err

@@ -68,7 +68,7 @@ func listHeldRuns(ctx context.Context, tx *store.Tx, m reeve.Automation) ([]stri
 		return nil, err
 	}
 	ended := noted.State == reeve.RunPaused
-	if err != nil || noted.State.Final() && !ended {
+	if err != nil || noted.State.IsFinal() && !ended {
 		m.PausedRun = "" // deleted or cancelled
 	}
 	kept, err := tx.Automations().RunsHeldByPause(ctx, m)
@@ -161,5 +161,5 @@ func (s *Service) retryFailedRun(ctx context.Context, tx *store.Tx, m reeve.Auto
 	if run.UserID == "" {
 		run.UserID = user
 	}
-	return enqueueRetry(ctx, tx, run, reeve.Key("wake", string(reeve.ReasonRetry), "resumed", run.ID), tx.Now())
+	return enqueueRetry(ctx, tx, run, reeve.DeriveID("wake", string(reeve.ReasonRetry), "resumed", run.ID), tx.Now())
 }

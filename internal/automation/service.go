@@ -108,7 +108,7 @@ func checkSyntax(ctx context.Context, pool *js.Pool, source, language, at string
 	switch {
 	case strings.TrimSpace(source) == "":
 		return reeve.InvalidField(at, "is empty", "a script")
-	case len(source) > reeve.MaxSource:
+	case len(source) > reeve.MaxScriptSource:
 		return reeve.InvalidField(at, "is too long", "at most 1 MiB")
 	}
 	const before = "(async()=>{" // a function that is never called: the source is parsed and not run
@@ -157,7 +157,7 @@ func (s *Service) Create(ctx context.Context, workspace, user string, agent reev
 		}
 	}
 	err = s.DB.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.Revise(ctx, workspace); err != nil { // serializes concurrent requests for the same name
+		if err := tx.BeginRevision(ctx, workspace); err != nil { // serializes concurrent requests for the same name
 			return err
 		}
 		a, err := tx.Agents().GetAgent(ctx, workspace, q.Name)
@@ -269,7 +269,7 @@ func (s *Service) activatePlan(ctx context.Context, tx *store.Tx, m reeve.Automa
 	if err != nil || k.Kind != reeve.PlanJob {
 		return err
 	}
-	if ok, err := tx.Runs().WasTested(ctx, m.AgentID, v.ID); err != nil {
+	if ok, err := tx.Runs().IsTested(ctx, m.AgentID, v.ID); err != nil {
 		return err
 	} else if !ok {
 		return reeve.Errorf(reeve.Conflict, "version %s was written by the planner and has not been tried",
@@ -287,7 +287,7 @@ func (s *Service) activatePlan(ctx context.Context, tx *store.Tx, m reeve.Automa
 	if err != nil {
 		return err
 	}
-	return tx.Queue().RecordPersonChange(ctx, m.WorkspaceID, append(ended, begun...), store.Window)
+	return tx.Queue().RecordPersonChange(ctx, m.WorkspaceID, append(ended, begun...), store.ChangeWindow)
 }
 
 // completeOtherSchedules ends the active schedules of an automation's other plans. Each starts again when its version

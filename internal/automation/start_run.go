@@ -59,7 +59,7 @@ func (s *Service) Apply(ctx context.Context, workspace, run, user string) (out r
 		note, out, err = findApplied(ctx, s, workspace, run)
 		return err
 	}
-	if err := s.DB.View(ctx, look); err != nil || out.Again {
+	if err := s.DB.View(ctx, look); err != nil || out.AlreadyApplied {
 		return out, err
 	}
 	note.Type, note.PlanOf = reeve.ApplyRun, run
@@ -89,10 +89,10 @@ func findApplied(ctx context.Context, s *store.Snap,
 	if err != nil {
 		return note, out, err
 	}
-	if out.Script, out.Again, err = s.Automations().FindApplied(ctx, workspace, run); err != nil {
+	if out.Script, out.AlreadyApplied, err = s.Automations().FindApplied(ctx, workspace, run); err != nil {
 		return note, out, err
 	}
-	if out.Again {
+	if out.AlreadyApplied {
 		w, err := s.Queue().GetWake(ctx, out.Script.RunKey)
 		out.Wake = &w
 		return note, out, err
@@ -118,7 +118,7 @@ func (s *Service) enqueueRun(ctx context.Context, workspace, agent, user, key, i
 		if err != nil {
 			return err
 		}
-		out.Wake, out.Again = &w, note.PlanOf != "" && !fresh
+		out.Wake, out.AlreadyApplied = &w, note.PlanOf != "" && !fresh
 		if out.Script, _, err = tx.Automations().FindScriptRun(ctx, w.RunKey); err != nil {
 			return err
 		}

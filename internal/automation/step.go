@@ -38,7 +38,7 @@ func (r *Runner) RunAsStep(ctx context.Context, s reeve.AutomationStep,
 			delete(r.steps, run.ID)
 		}()
 		stop := context.AfterFunc(ctx, func() { r.cancelStep(ctx, run, server) })
-		server.ServeBegun(context.WithoutCancel(ctx), run)
+		server.ServeStarted(context.WithoutCancel(ctx), run)
 		stop()
 	}
 	if run, err = r.waitForStep(ctx, run, server); err != nil {
@@ -79,7 +79,7 @@ func (r *Runner) waitForStep(ctx context.Context, run reeve.Run, server reeve.Ru
 			run, err = s.Runs().GetRun(keep, run.WorkspaceID, run.ID)
 			return err
 		})
-		if err != nil || run.State.Final() {
+		if err != nil || run.State.IsFinal() {
 			return run, err
 		}
 		if !notify.Sleep(ctx, stepPollInterval) {
@@ -107,7 +107,7 @@ func (r *Runner) beginStep(ctx context.Context, s reeve.AutomationStep) (run ree
 		if s.Key != "" {
 			key, run.Input = s.Key, string(s.Input) // a process that resumes the run needs the input
 		}
-		run.Key = reeve.Key("wake", "step", of.ID, m.AgentID, key)
+		run.Key = reeve.DeriveID("wake", "step", of.ID, m.AgentID, key)
 		run.SessionID = store.StepLane + run.Key
 		note := reeve.ScriptRun{RunKey: run.Key, RunID: run.ID, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID,
 			Type: reeve.ProductionRun}

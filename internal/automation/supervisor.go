@@ -111,7 +111,7 @@ func skippedRun(w reeve.Wake) reeve.Run {
 // isSupervised reports whether the supervisor handles the end of a run. Turns, and steps of other runs, are handled by
 // their callers.
 func isSupervised(run reeve.Run) bool {
-	return run.State.Final() && run.Reason != reeve.ReasonUser && !store.IsStep(run)
+	return run.State.IsFinal() && run.Reason != reeve.ReasonUser && !store.IsStep(run)
 }
 
 func (s *Supervisor) handleProductionRun(ctx context.Context, tx *store.Tx, run reeve.Run, note reeve.ScriptRun) error {
@@ -152,7 +152,7 @@ func (s *Supervisor) handleFailure(ctx context.Context, tx *store.Tx, run reeve.
 		note.Class, run.Code, run.Message, run.ID, rootRun(run)
 	is.RetryAt, is.RetryKey = nil, ""
 	if is.Class == "" { // the run failed before its script began
-		is.Class = reeve.ClassOf(run.Code)
+		is.Class = reeve.FailureClassOf(run.Code)
 	}
 	v := failureDecision{Supervisor: s, automation: m, run: run, record: note, previous: was}
 	if is, err = v.decide(ctx, tx, is); err != nil {
@@ -171,7 +171,7 @@ type failureDecision struct {
 }
 
 func (v failureDecision) decide(ctx context.Context, tx *store.Tx, is reeve.FailureState) (reeve.FailureState, error) {
-	aside, err := tx.Runs().LeftItemNeedingAttention(ctx, v.run.AgentID, v.run.ID)
+	aside, err := tx.Runs().HasItemNeedingAttention(ctx, v.run.AgentID, v.run.ID)
 	switch {
 	case err != nil:
 		return is, err
@@ -197,12 +197,12 @@ func (v failureDecision) decide(ctx context.Context, tx *store.Tx, is reeve.Fail
 
 // retry enqueues a retry after a network failure, with backoff. After the last try it stops the automation.
 func (v failureDecision) retry(ctx context.Context, tx *store.Tx, is reeve.FailureState) (reeve.FailureState, error) {
-	if is.NetworkFailures++; is.NetworkFailures > v.Backoff.Tries {
+	if is.NetworkFailures++; is.NetworkFailures > v.Backoff.Attempts {
 		return v.stop(ctx, tx, is, fmt.Sprintf("%d network failures in a row", is.NetworkFailures),
 			"Resume the automation when the network is available again")
 	}
 	at := tx.Now().Add(v.Backoff.After(is.NetworkFailures))
-	is.RetryAt, is.RetryKey = &at, reeve.Key("wake", string(reeve.ReasonRetry), v.run.ID)
+	is.RetryAt, is.RetryKey = &at, reeve.DeriveID("wake", string(reeve.ReasonRetry), v.run.ID)
 	is.StoppedAt = nil
 	return is, enqueueRetry(ctx, tx, v.run, is.RetryKey, at)
 }

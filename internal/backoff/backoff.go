@@ -12,9 +12,9 @@ import (
 
 // Policy is a delay that doubles with each attempt.
 type Policy struct {
-	First time.Duration // delay after the first attempt. Default: 10 s, or Max if that is less
-	Max   time.Duration // longest delay. Default: 10 min, or First if that is more
-	Tries int           // number of attempts. Default: 5
+	First    time.Duration // delay after the first attempt. Default: 10 s, or Max if that is less
+	Max      time.Duration // longest delay. Default: 10 min, or First if that is more
+	Attempts int           // number of attempts. Default: 5
 }
 
 // WithDefaults fills unset fields, keeping First <= Max.
@@ -28,8 +28,8 @@ func (b Policy) WithDefaults() Policy {
 	case b.Max == 0:
 		b.Max = max(most, b.First)
 	}
-	if b.Tries == 0 {
-		b.Tries = 5
+	if b.Attempts == 0 {
+		b.Attempts = 5
 	}
 	return b
 }

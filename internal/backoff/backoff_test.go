@@ -18,10 +18,10 @@ func TestBackoff(t *testing.T) {
 	}
 	// What is left unsaid goes by what is said.
 	for said, want := range map[backoff.Policy]backoff.Policy{
-		{}:                           {First: 10 * time.Second, Max: 10 * time.Minute, Tries: 5},
-		{First: time.Hour}:           {First: time.Hour, Max: time.Hour, Tries: 5},
-		{Max: time.Second, Tries: 2}: {First: time.Second, Max: time.Second, Tries: 2},
-		{First: time.Minute}:         {First: time.Minute, Max: 10 * time.Minute, Tries: 5},
+		{}:                              {First: 10 * time.Second, Max: 10 * time.Minute, Attempts: 5},
+		{First: time.Hour}:              {First: time.Hour, Max: time.Hour, Attempts: 5},
+		{Max: time.Second, Attempts: 2}: {First: time.Second, Max: time.Second, Attempts: 2},
+		{First: time.Minute}:            {First: time.Minute, Max: 10 * time.Minute, Attempts: 5},
 	} {
 		if got := said.WithDefaults(); got != want {
 			t.Errorf("%+v: %+v, want %+v", said, got, want)

@@ -76,7 +76,7 @@ func (d *Service) getRepository(ctx context.Context, workspace, project string) 
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return r, reeve.Errorf(reeve.NotFound, "project %q does not exist", project).
-			Hintf("an owner can create it with: reeve projects add %s PATH; or remove it from the agent's "+
+			Hintf("an owner can create it with: reeve projects create %s PATH; or remove it from the agent's "+
 				"settings for shell_exec", project)
 	}
 	if err != nil {
@@ -174,7 +174,7 @@ func (d *Service) openBranch(ctx context.Context, inv *reeve.Invocation,
 			return err
 		}
 		b.Name = renderBranchName(b.Kind, b.Subject)
-		b, err = tx.Agents().OpenBranch(ctx, b)
+		b, err = tx.Agents().GetOrInsertBranch(ctx, b)
 		return err
 	})
 	return b, agent, err
@@ -241,7 +241,7 @@ func (d *Service) prepareBranch(ctx context.Context, r repository, id string) (b
 		}
 	}
 	if b.State == reeve.BranchDiscarded {
-		b.Base, b.Head, b.State = "", "", reeve.BranchMaking
+		b.Base, b.Head, b.State = "", "", reeve.BranchCreating
 	}
 	state, err := r.readState(ctx, b.Name)
 	if err != nil {

@@ -28,9 +28,10 @@ func (d *Service) BeginDelegatedTurn(ctx context.Context, tx *store.Tx,
 		_, err = tx.Chat().AddParticipant(ctx, c.ID, reeve.Participant{Kind: reeve.AgentParticipant, ID: a.Agent.ID,
 			AddedBy: by.RunID})
 	} else {
-		c.Members = []reeve.Participant{{Kind: reeve.AgentParticipant, ID: a.Agent.ID, AddedBy: by.RunID}}
+		c.Participants = []reeve.Participant{{Kind: reeve.AgentParticipant, ID: a.Agent.ID, AddedBy: by.RunID}}
 		if a.User != "" {
-			c.Members = append(c.Members, reeve.Participant{Kind: reeve.UserParticipant, ID: a.User, AddedBy: by.RunID})
+			c.Participants = append(c.Participants, reeve.Participant{Kind: reeve.UserParticipant, ID: a.User,
+				AddedBy: by.RunID})
 		}
 		if err = tx.Chat().InsertConversation(ctx, c); err == nil {
 			task.Attachments, err = listAttachments(ctx, tx, a.Workspace, by.RunID)
@@ -39,7 +40,7 @@ func (d *Service) BeginDelegatedTurn(ctx context.Context, tx *store.Tx,
 	if err != nil {
 		return run, err
 	}
-	delegated := reeve.Run{AgentID: a.Agent.ID, UserID: a.User, ParentID: by.RunID, Answers: a.Operation,
+	delegated := reeve.Run{AgentID: a.Agent.ID, UserID: a.User, ParentID: by.RunID, CallerOperationID: a.Operation,
 		Ancestors:  a.Ancestors,
 		OnBehalfOf: a.OnBehalfOf}
 	run, _, err = d.insertTurn(ctx, tx, c, delegated, a.Operation, task, nil)

@@ -80,7 +80,7 @@ func openConversation(ctx context.Context, tx *store.Tx, who reeve.Principal, id
 	if id == "" {
 		c.ID = tx.NewID(reeve.PrefixConversation)
 	}
-	c.Members = []reeve.Participant{{Kind: reeve.UserParticipant, ID: who.User, AddedBy: who.User},
+	c.Participants = []reeve.Participant{{Kind: reeve.UserParticipant, ID: who.User, AddedBy: who.User},
 		{Kind: reeve.AgentParticipant, ID: a.ID, AddedBy: who.User}}
 	for i, user := range r.Participants {
 		if user == who.User {
@@ -89,7 +89,8 @@ func openConversation(ctx context.Context, tx *store.Tx, who reeve.Principal, id
 		if err := CheckUser(ctx, &tx.Snap, who.Workspace, user, fmt.Sprintf("/participants/%d", i)); err != nil {
 			return c, err
 		}
-		c.Members = append(c.Members, reeve.Participant{Kind: reeve.UserParticipant, ID: user, AddedBy: who.User})
+		c.Participants = append(c.Participants, reeve.Participant{Kind: reeve.UserParticipant, ID: user,
+			AddedBy: who.User})
 	}
 	if err := tx.Chat().InsertConversation(ctx, c); err != nil {
 		return c, err
@@ -113,7 +114,7 @@ func checkCanTalk(a reeve.Agent) error {
 	switch {
 	case a.Lifecycle != reeve.AgentActive:
 		return reeve.Errorf(reeve.Conflict, "the agent is %s", a.Lifecycle).Hintf("talk to an active agent")
-	case !a.Mode.Wakes(reeve.ReasonUser):
+	case !a.Mode.Allows(reeve.ReasonUser):
 		return reeve.Errorf(reeve.Conflict, "the agent is %s and does not talk to people", a.Mode).
 			Hintf("set its mode to hybrid or interactive")
 	}
@@ -217,7 +218,7 @@ func getTurnTarget(ctx context.Context, s *store.Snap, w reeve.Workspace, who re
 			Hintf("open another conversation, or make this one active again")
 	}
 	a, err = s.Agents().GetAgent(ctx, who.Workspace, cmp.Or(agent, c.AgentID))
-	isParticipant := slices.ContainsFunc(c.Members, func(p reeve.Participant) bool {
+	isParticipant := slices.ContainsFunc(c.Participants, func(p reeve.Participant) bool {
 		return p.Kind == reeve.AgentParticipant && p.ID == a.ID
 	})
 	switch {
@@ -242,7 +243,7 @@ func getTurnTarget(ctx context.Context, s *store.Snap, w reeve.Workspace, who re
 
 // turnKey returns the run key of a turn.
 func turnKey(agent, conversation, key string) string {
-	return reeve.Key("wake", string(reeve.ReasonUser), agent, conversation, key)
+	return reeve.DeriveID("wake", string(reeve.ReasonUser), agent, conversation, key)
 }
 
 // insertTurn inserts a turn: the user message, the wake, the run and the frame turn_started. The caller sets the agent,
@@ -302,7 +303,7 @@ func newUserMessage(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.Tu
 				return m, err
 			}
 		}
-		info.Given = &given
+		info.ClientHistory = &given
 	}
 	for _, a := range r.Attachments {
 		if len(a.Data) > 0 || a.URL == "" && a.Hash == "" { // bytes with a hash are stored already
@@ -344,7 +345,7 @@ func getRepeatedTurn(ctx context.Context, tx *store.Tx, key string, message reev
 
 // OnRunEnd appends the last frames of a turn, in the transaction that ends its run.
 func (d *Service) OnRunEnd(ctx context.Context, tx *store.Tx, run reeve.Run) error {
-	if run.Reason != reeve.ReasonUser || !run.State.Final() {
+	if run.Reason != reeve.ReasonUser || !run.State.IsFinal() {
 		return nil
 	}
 	if run.State == reeve.RunFailed {

@@ -241,7 +241,7 @@ func TestService_Open(t *testing.T) {
 	c, err := w.Open(ctx, ada, "conv_mine", "playground", reeve.ConversationRequest{Agent: "bot", Title: "T",
 		Participants: []string{"bob", "ada"}})
 	w.must(err)
-	if c.ID != "conv_mine" || c.UserID != "ada" || len(c.Members) != 3 || c.State != reeve.ConversationActive ||
+	if c.ID != "conv_mine" || c.UserID != "ada" || len(c.Participants) != 3 || c.State != reeve.ConversationActive ||
 		c.Origin != "playground" {
 		t.Errorf("%+v", c)
 	}

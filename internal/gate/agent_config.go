@@ -39,7 +39,7 @@ func CheckAgentConfig(config json.RawMessage) error {
 			Message: "the agent's config is not valid: " + describeFields(fields), Fields: fields,
 			Hint: "put settings of your own under extension, in a namespace"}
 	}
-	_, err = reeve.ReadConfig(config)
+	_, err = reeve.ParseAgentConfig(config)
 	return err
 }
 

@@ -42,7 +42,7 @@ func (a ancestry) principalRefs(more []reeve.Delegator) []principalRef {
 		list = append(list, principalRef{Ancestor: anc})
 	}
 	for _, d := range slices.Concat(a.delegators, more) {
-		list = append(list, principalRef{reeve.Ancestor{AgentID: d.AgentID, Tools: d.Tools}, d.Had, true})
+		list = append(list, principalRef{reeve.Ancestor{AgentID: d.AgentID, Tools: d.Tools}, d.Rights, true})
 	}
 	return list
 }

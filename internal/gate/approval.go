@@ -22,7 +22,7 @@ func (r *Recorder) park(ctx context.Context) (res reeve.Result, err error) {
 		a := reeve.Approval{ID: tx.NewID(reeve.PrefixApproval), WorkspaceID: op.WorkspaceID, OperationID: op.ID,
 			CallID: r.callID, AgentID: op.AgentID, Tool: op.Tool, Args: r.argsForPerson(), ArgsHash: op.ArgsHash,
 			ToolVersion: op.ToolVersion, Policy: op.Policy, Why: r.waitReason, Reason: r.call.Reason,
-			Preview: diff.content, State: reeve.Pending, ExpiresAt: tx.Now().Add(r.g.ApprovalTTL)}
+			Preview: diff.content, State: reeve.ApprovalPending, ExpiresAt: tx.Now().Add(r.g.ApprovalTTL)}
 		res = pendingResult(op)
 		res.ApprovalID, res.Message = a.ID, r.waitReason
 		if err := r.writeParked(detached, tx, op); err != nil {
@@ -46,7 +46,7 @@ func (r *Recorder) park(ctx context.Context) (res reeve.Result, err error) {
 // it updates the operation.
 func (r *Recorder) writeParked(ctx context.Context, tx *store.Tx, op reeve.Operation) error {
 	if r.resumed != nil {
-		op.Spent, op.Tries, op.ResolvedBy, op.Resolution = r.resumed.Spent, r.resumed.Tries, r.resumed.ResolvedBy,
+		op.Spent, op.Attempts, op.ResolvedBy, op.Resolution = r.resumed.Spent, r.resumed.Attempts, r.resumed.ResolvedBy,
 			r.resumed.Resolution
 		return tx.Ledger().TransitionOperation(ctx, *r.resumed, op, nil)
 	}
@@ -67,7 +67,7 @@ func (d *decider) checkApproved() (string, error) {
 	if d.approval == nil {
 		return d.checkResumed()
 	}
-	if d.approval.State != reeve.Approved {
+	if d.approval.State != reeve.ApprovalApproved {
 		return "", reeve.Errorf(reeve.Denied, "the approval is %s", d.approval.State).Hintf("%s", askAgainHint)
 	}
 	if d.approval.ArgsHash != d.argsHash || d.approval.ToolVersion != d.entry.fingerprint ||
@@ -84,7 +84,7 @@ func (d *decider) checkResumed() (string, error) {
 	if answer, why := d.policyAnswer(d.tool()); answer == reeve.Deny {
 		return "", d.policyDenial(d.tool(), why)
 	}
-	if d.resumed.Resolution == reeve.RunAgain {
+	if d.resumed.Resolution == reeve.ResolveRetry {
 		return "a person chose to retry the operation", nil
 	}
 	return "passed when the call was made; it runs asynchronously", nil

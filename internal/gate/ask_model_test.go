@@ -37,7 +37,7 @@ func TestG17_AskModelReleasesItsReservation(t *testing.T) {
 			g, _, _ := newTestGate(t, reeve.Read)
 			if err := g.DB.Update(ctx, func(tx *store.Tx) error {
 				return tx.Ledger().PutBudget(ctx, "home", reeve.Budget{Subject: "agent:agt_one",
-					Limit: reeve.Amount{Tokens: 1000}, OnExceed: reeve.EndOver})
+					Limit: reeve.Amount{Tokens: 1000}, OnExceed: reeve.EndOverBudget})
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +69,7 @@ func TestG17_AskModelReleasesItsReservation(t *testing.T) {
 func TestG17_UncertainCommitIsNotChargedTwice(t *testing.T) {
 	t.Parallel()
 	lost := func() error {
-		return store.Fault{Kind: store.FaultUnsure, Err: errors.New("the connection broke")}
+		return store.Fault{Kind: store.FaultUncertain, Err: errors.New("the connection broke")}
 	}
 	kept := func(context.Context, *store.Tx) error { return nil }
 	asks := func(g *Gate, ask func(context.Context) (reeve.Amount, error)) error {
@@ -106,7 +106,7 @@ func TestG17_UncertainCommitIsNotChargedTwice(t *testing.T) {
 			g, e, sent := newTestGate(t, reeve.Read)
 			if err := g.DB.Update(ctx, func(tx *store.Tx) error {
 				return tx.Ledger().PutBudget(ctx, "home", reeve.Budget{Subject: "agent:agt_one",
-					Limit: reeve.Amount{Tokens: 1000}, OnExceed: reeve.EndOver})
+					Limit: reeve.Amount{Tokens: 1000}, OnExceed: reeve.EndOverBudget})
 			}); err != nil {
 				t.Fatal(err)
 			}

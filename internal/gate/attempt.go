@@ -93,7 +93,7 @@ func (a *Attempt) runHandler(ctx context.Context, n int) outcome {
 	if a.successfulInvocation = nil; o.status == succeeded || o.status == awaiting {
 		a.successfulInvocation = inv
 	}
-	if o.status == awaiting && !a.tool().Async && !a.tool().Awaits {
+	if o.status == awaiting && !a.tool().Async && !a.tool().AwaitsOutcome {
 		// the tool cannot await outcomes, so nothing would record a later one
 		o.status, o.err.Code = ambiguous, reeve.UnknownOutcome
 	}
@@ -157,7 +157,7 @@ func (a *Attempt) mayStillChange(ctx context.Context) bool {
 			return false
 		}
 	}
-	if a.call.Run == "" || !a.call.Via.FromBrain() {
+	if a.call.Run == "" || !a.call.Via.IsFromBrain() {
 		return true
 	}
 	var over error

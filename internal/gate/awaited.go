@@ -29,7 +29,7 @@ func (g *Gate) CompleteAwaited(ctx context.Context, tx *store.Tx, workspace, id 
 	redactor := view.redactorFor(was.Tool)
 	out := g.truncateOutput(redactor.Text(o.Content))
 	info := reeve.ResultInfo{Status: "success", Size: out.size, Truncated: out.truncated, Spent: is.Spent,
-		Attempts: max(1, was.Tries)}
+		Attempts: max(1, was.Attempts)}
 	if out.truncated {
 		if info.Hash, err = tx.Ledger().PutPayload(ctx, workspace, store.OutputPayload, out.full); err != nil {
 			return err
@@ -60,7 +60,7 @@ func (g *Gate) notifyUnknown(ctx context.Context, tx *store.Tx, op reeve.Operati
 		return nil
 	}
 	run, err := tx.Runs().GetRun(ctx, op.WorkspaceID, op.RunID)
-	if reeve.CodeOf(err) == reeve.NotFound || err == nil && (run.Reason != reeve.ReasonUser || run.State.Final()) {
+	if reeve.CodeOf(err) == reeve.NotFound || err == nil && (run.Reason != reeve.ReasonUser || run.State.IsFinal()) {
 		return nil
 	}
 	if err != nil {

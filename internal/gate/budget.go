@@ -192,7 +192,7 @@ func (r *reservation) checkBudgets(budgets []reeve.Budget) error {
 }
 
 // asksPerson reports whether a person decides on a call that would exceed the budget.
-func asksPerson(b reeve.Budget) bool { return b.OnExceed == reeve.ParkOver }
+func asksPerson(b reeve.Budget) bool { return b.OnExceed == reeve.ParkOverBudget }
 
 // checkBudget checks whether the budgets have enough left. Nothing is reserved yet; claimInTx checks again.
 func (d *decider) checkBudget(ctx context.Context) (string, error) {

@@ -58,13 +58,13 @@ func (c *caller) delegators(includeCaller bool) []reeve.Delegator {
 	list := slices.Clone(c.delegated)
 	for _, p := range c.principals() {
 		if !p.delegated {
-			d := reeve.Delegator{AgentID: p.AgentID, RunID: p.RunID, Tools: p.Tools, Had: p.currentRights(p.Tools)}
+			d := reeve.Delegator{AgentID: p.AgentID, RunID: p.RunID, Tools: p.Tools, Rights: p.currentRights(p.Tools)}
 			list = reeve.JoinDelegators(list, []reeve.Delegator{d})
 		}
 	}
 	if includeCaller {
 		d := reeve.Delegator{AgentID: c.call.Agent, RunID: c.call.Run, Tools: c.call.Tools,
-			Had: c.view.currentRights(c.call.Tools)}
+			Rights: c.view.currentRights(c.call.Tools)}
 		list = reeve.JoinDelegators(list, []reeve.Delegator{d})
 	}
 	return list
@@ -139,7 +139,7 @@ func (v *agentView) grantReason(list []string, id string) string {
 }
 
 // hasDefaultTools reports whether the agent has the default tools, because no tool was ever attached to it.
-func (v *agentView) hasDefaultTools() bool { return len(v.attached) == 0 && !v.agent.OwnTools }
+func (v *agentView) hasDefaultTools() bool { return len(v.attached) == 0 && !v.agent.NoDefaultTools }
 
 // needsSettings reports whether a tool cannot be called without settings.
 func (v *agentView) needsSettings(id string) bool {
@@ -190,7 +190,7 @@ func (c *caller) policyDenial(t *reeve.Tool, why string) error {
 		}
 	}
 	return reeve.Errorf(reeve.Denied, "%s", why).
-		Hintf("a member can change the policy of %s: reeve agents get shows it, reeve agents update --policy sets it",
+		Hintf("a member can change the policy of %s: reeve agents show shows it, reeve agents update --policy sets it",
 			who.Name)
 }
 

@@ -33,7 +33,7 @@ func (g *Gate) CancelForItem(ctx context.Context, tx *store.Tx, v reeve.Item, wh
 // CancelForRun cancels the parked calls of a run that was cancelled. For a run that has ended it also cancels the
 // operations that await an outcome from outside.
 func (g *Gate) CancelForRun(ctx context.Context, tx *store.Tx, run reeve.Run) error {
-	if run.State.Final() && (run.State != reeve.RunCompleted || run.Pending > 0) {
+	if run.State.IsFinal() && (run.State != reeve.RunCompleted || run.PendingCalls > 0) {
 		if err := tx.Ledger().CancelAwaited(ctx, run); err != nil {
 			return err
 		}
@@ -75,12 +75,13 @@ func cancelOperation(ctx context.Context, tx *store.Tx, op reeve.Operation, why 
 	if err != nil {
 		return err
 	}
-	was := reeve.Pending
+	was := reeve.ApprovalPending
 	if op.State == reeve.Prepared {
-		was = reeve.Approved
+		was = reeve.ApprovalApproved
 	}
 	if found && a.State == was {
-		if a.State = reeve.Lapsed; was == reeve.Pending { // an approved one keeps the comment of the person
+		// an approved one keeps the comment of the person
+		if a.State = reeve.ApprovalLapsed; was == reeve.ApprovalPending {
 			a.Comment = why.Message
 		}
 		if err := tx.Ledger().TransitionApproval(ctx, a, was); err != nil {

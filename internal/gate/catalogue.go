@@ -93,11 +93,11 @@ func (c *Catalogue) sync(ctx context.Context, tx *store.Tx) (shadowed []reeve.To
 		}
 	}
 	if changed {
-		if err := tx.TouchAll(ctx); err != nil {
+		if err := tx.IncrementAllRevisions(ctx); err != nil {
 			return nil, err
 		}
 	}
-	shadowed, err = tx.Agents().Shadowed(ctx)
+	shadowed, err = tx.Agents().ShadowedTools(ctx)
 	return slices.DeleteFunc(shadowed, func(t reeve.Tool) bool { return !c.isBuiltin(t.ID) }), err
 }
 
@@ -148,13 +148,13 @@ func (c *Catalogue) prepareEntry(e *entry) (err error) {
 		if !ok {
 			return reeve.Errorf(reeve.Unsupported, "no handler %q in this build", row.HandlerKey)
 		}
-		e.tool.Settings = h.Settings // before the check below, for the same reason
-		if h.Broken != "" {          // this machine cannot run the tool
+		e.tool.CheckSettings = h.CheckSettings // before the check below, for the same reason
+		if h.Broken != "" {                    // this machine cannot run the tool
 			return reeve.Errorf(reeve.Unsupported, "%s", h.Broken)
 		}
-		e.tool.Handler, e.tool.Check, e.tool.Preview, e.tool.Verify, e.tool.Categories, e.tool.Reads,
-			e.tool.Awaits = h.Handler, h.Check, h.Preview, h.Verify, h.Categories, h.Reads, h.Awaits
-		e.tool.Names, e.tool.PassTokens = h.Names, h.PassTokens
+		e.tool.Handler, e.tool.Check, e.tool.Preview, e.tool.Verify, e.tool.Categories, e.tool.IsRead,
+			e.tool.AwaitsOutcome = h.Handler, h.Check, h.Preview, h.Verify, h.Categories, h.IsRead, h.AwaitsOutcome
+		e.tool.FileNameFields, e.tool.KeepTokenSignatures = h.FileNameFields, h.KeepTokenSignatures
 		return nil
 	}
 	b, ok := c.builders[row.Kind]
@@ -273,10 +273,10 @@ func (c *Catalogue) CheckConfig(t reeve.Tool, config []byte) (json.RawMessage, e
 	return c.newEntry(t).checkSettings(config)
 }
 
-// CheckNames runs the tool's own check on settings from CheckConfig. It refuses names that do not exist in the
+// CheckReferences runs the tool's own check on settings from CheckConfig. It refuses names that do not exist in the
 // workspace.
-func (c *Catalogue) CheckNames(ctx context.Context, workspace string, t reeve.Tool, config json.RawMessage) error {
-	check := c.newEntry(t).tool.Settings
+func (c *Catalogue) CheckReferences(ctx context.Context, workspace string, t reeve.Tool, config json.RawMessage) error {
+	check := c.newEntry(t).tool.CheckSettings
 	if check == nil || config == nil {
 		return nil
 	}
@@ -316,7 +316,7 @@ func (e *entry) checkSettings(config []byte) (json.RawMessage, error) {
 	if fields := e.config.check(given, "/config"); len(fields) > 0 {
 		return nil, &reeve.Error{Code: reeve.Validation, Message: "the settings are not valid: " +
 			fields[0].Path + " " + fields[0].Message,
-			Fields: fields, Hint: "reeve tools get " + id + " shows the valid settings"}
+			Fields: fields, Hint: "reeve tools show " + id + " shows the valid settings"}
 	}
 	if len(given) == 0 {
 		return nil, nil

@@ -35,7 +35,7 @@ func (c *Catalogue) PutTool(ctx context.Context, t reeve.Tool, replace bool, by 
 		return t, ownerRequired(by, t.ID, "make a tool that refers to a secret, as %s does")
 	}
 	err := c.db.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.Touch(ctx, t.WorkspaceID); err != nil { // before the tool is read
+		if err := tx.IncrementRevision(ctx, t.WorkspaceID); err != nil { // before the tool is read
 			return err
 		}
 		old, err := tx.Agents().GetTool(ctx, t.WorkspaceID, t.ID)

@@ -36,7 +36,7 @@ var steps = []struct {
 }
 
 // stepsAfterDecision lists the names of the phases that follow when all steps pass.
-var stepsAfterDecision = []string{"timeout", "invoke", "scrub", "truncate", "record"}
+var stepsAfterDecision = []string{"timeout", "invoke", "redact", "truncate", "record"}
 
 // decide runs the steps on a call until one of them refuses it.
 func (g *Gate) decide(ctx context.Context, req *request) *Decision {
@@ -105,7 +105,7 @@ func (d *decider) findTool(context.Context) (string, error) {
 	if !ok {
 		return "", toolNotFound(d.call.Tool)
 	}
-	if d.entry = e; d.resumed != nil && d.resumed.Resolution == reeve.RunAgain &&
+	if d.entry = e; d.resumed != nil && d.resumed.Resolution == reeve.ResolveRetry &&
 		d.resumed.ToolVersion != e.fingerprint {
 		return "", errToolChanged // the person asked to repeat the call as it was
 	}

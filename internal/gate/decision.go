@@ -68,7 +68,7 @@ func (d *Decision) invocation(callID string, attempt int) *reeve.Invocation {
 	return &reeve.Invocation{Workspace: d.call.Workspace, Agent: d.call.Agent, User: d.call.User, Session: d.session,
 		Thread: d.thread, Run: d.call.Run, CallID: callID, Operation: d.operation, Attempt: attempt, Args: d.args,
 		Config: d.config, Base: d.baseVersion(), Categories: d.allowedCategories(), Ancestors: d.ancestors(),
-		DelegatorConfigs: lent, Redactor: d.redactor(), Fits: d.fitsOutputCap, Delegators: d.delegators}
+		DelegatorConfigs: lent, Redactor: d.redactor(), FitsOutput: d.fitsOutputCap, Delegators: d.delegators}
 }
 
 // operationIn returns the operation of the call in a state. With an empty state the row gets no operation id, which is
@@ -103,7 +103,7 @@ func (d *Decision) requestInfo() json.RawMessage {
 	info := reeve.ActionInfo{Type: "tool_call", Tool: d.call.Tool, ArgsHash: d.argsHash,
 		Categories: d.allowedCategories(), Via: d.call.Via, User: d.call.User, Session: d.call.Session,
 		Reason: d.call.Reason, Ref: d.call.Ref, Item: d.call.Item, Attempt: d.call.Attempt, Preview: d.call.PreviewOnly,
-		Tools: d.call.Tools, Base: d.call.Base, Undoes: d.undoes, Trail: d.steps}
+		Tools: d.call.Tools, Base: d.call.Base, Undoes: d.undoes, Trace: d.steps}
 	if d.entry != nil {
 		info.ToolVersion = d.entry.fingerprint
 	}

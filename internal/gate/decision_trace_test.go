@@ -17,7 +17,7 @@ func TestG26_EveryCallStoresItsDecisionTrace(t *testing.T) {
 	g, _, _ := newTestGate(t, reeve.Keyed)
 	local := func(id string, awaits bool, answer error) reeve.Tool {
 		return reeve.Tool{ID: id, Description: "For tests.", Parameters: []byte(`{"type":"object"}`),
-			Effect: reeve.Local, Tier: reeve.SideEffecting, Awaits: awaits, TimeoutMS: 3_600_000,
+			Effect: reeve.Local, Tier: reeve.SideEffecting, AwaitsOutcome: awaits, TimeoutMS: 3_600_000,
 			Handler: func(context.Context, *reeve.Invocation) (any, error) { return "done", answer }}
 	}
 	if err := errors.Join(g.Catalogue.AddTool(local("at_once", false, nil)),
@@ -45,9 +45,9 @@ func TestG26_EveryCallStoresItsDecisionTrace(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			if x, err := g.Explain(ctx, "home", op); err != nil || len(info.Trail) != len(steps) ||
+			if x, err := g.Explain(ctx, "home", op); err != nil || len(info.Trace) != len(steps) ||
 				len(x.Steps) <= len(steps) {
-				t.Errorf("%s: %d steps are stored, %d explained (%v)", op, len(info.Trail), len(x.Steps), err)
+				t.Errorf("%s: %d steps are stored, %d explained (%v)", op, len(info.Trace), len(x.Steps), err)
 			}
 		}
 	}

@@ -57,10 +57,10 @@ func (g *Gate) Deliver(ctx context.Context, workspace, id string, delivery Deliv
 		}
 		rec := newRecorder(d)
 		rec.budget.reservationKey, rec.isDelivery = op.CallID, true
-		o := outcome{out: d.output(g.renderValue(delivery.Content)), attempts: max(1, op.Tries)}
+		o := outcome{out: d.output(g.renderValue(delivery.Content)), attempts: max(1, op.Attempts)}
 		if delivery.Failure != "" {
 			o = d.newFailure(refused, reeve.Errorf(reeve.ToolFailed, "%s", delivery.Failure))
-			o.attempts = max(1, op.Tries)
+			o.attempts = max(1, op.Attempts)
 		}
 		if !op.IsAwaited() { // the handler still runs, and its cost cannot be charged after this
 			o.spent = d.withDeclaredCost(o.spent)
@@ -84,7 +84,7 @@ func (g *Gate) explainNotAwaited(ctx context.Context, op reeve.Operation) error 
 	why := fmt.Sprintf("it is %s", op.State)
 	if err := g.DB.View(ctx, func(s *store.Snap) error {
 		run, err := s.Runs().GetRun(ctx, op.WorkspaceID, op.RunID)
-		if err == nil && run.State.Final() {
+		if err == nil && run.State.IsFinal() {
 			why = fmt.Sprintf("%s, and %s", run.DescribeEnd(), why)
 		}
 		if reeve.CodeOf(err) == reeve.NotFound {

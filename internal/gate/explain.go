@@ -31,7 +31,7 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 		}
 		op = c.Operation
 		x = reeve.Explanation{CallID: op.CallID, OperationID: op.ID, Agent: op.AgentID, Tool: info.Tool,
-			Steps: info.Trail}
+			Steps: info.Trace}
 		var approvals []reeve.Approval
 		if op.ID != "" {
 			shown, err := g.Redaction(ctx, s, workspace)
@@ -134,7 +134,7 @@ func addExecution(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInf
 	if hasResult {
 		content = result.Content
 	}
-	x.Steps = completeSteps(info.Trail)
+	x.Steps = completeSteps(info.Trace)
 	for _, a := range approvals {
 		applyApproval(x.Steps, a)
 	}
@@ -147,17 +147,17 @@ func addExecution(x *reeve.Explanation, info reeve.ActionInfo, r reeve.ResultInf
 	case hasResult && r.Attempts > 0:
 		add("timeout", reeve.Passed, "took %d ms", r.Spent.Millis)
 		add("invoke", reeve.Passed, "attempts: %d; %s", r.Attempts, r.Status)
-		add("scrub", reeve.Passed, "")
+		add("redact", reeve.Passed, "")
 		if r.Truncated {
 			add("truncate", reeve.Passed, "truncated from %d bytes; the full output is stored as %s", r.Size, r.Hash)
 		} else {
 			add("truncate", reeve.Passed, "%d bytes, not truncated", r.Size)
 		}
 	case x.Operation != nil && (x.Operation.State == reeve.Dispatched || x.Operation.State == reeve.Unknown ||
-		x.Operation.Resolution == reeve.Happened):
+		x.Operation.Resolution == reeve.ResolveHappened):
 		add("timeout", reeve.Passed, "")
 		add("invoke", reeve.Waits, "the call was sent and its outcome is not recorded")
-		add("scrub", reeve.NotReached, "")
+		add("redact", reeve.NotReached, "")
 		add("truncate", reeve.NotReached, "")
 	default:
 		for _, name := range stepsAfterDecision[:len(stepsAfterDecision)-1] {
@@ -180,7 +180,7 @@ func applyApproval(list []reeve.Step, a reeve.Approval) {
 		list[i] = reeve.Step{Name: "budget", Verdict: reeve.Waits, Why: a.Why}
 	}
 	for i, s := range list {
-		if waits(s) && a.State == reeve.Approved {
+		if waits(s) && a.State == reeve.ApprovalApproved {
 			list[i].Verdict, list[i].Why = reeve.Passed, s.Why+"; approved by "+a.DecidedBy
 		}
 	}
@@ -205,7 +205,7 @@ func describeOutcome(x reeve.Explanation, info reeve.ActionInfo, r reeve.ResultI
 	hasResult bool) string {
 	op := x.Operation
 	switch {
-	case !hasResult && x.Approval != nil && x.Approval.State == reeve.Expired:
+	case !hasResult && x.Approval != nil && x.Approval.State == reeve.ApprovalExpired:
 		return "The approval expired. The call will not run."
 	case !hasResult && op != nil:
 		return "The operation is " + string(op.State) + " and has no result yet."

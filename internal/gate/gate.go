@@ -80,7 +80,7 @@ func New(cfg Config) *Gate {
 	}
 	cfg.Backoff = cfg.Backoff.WithDefaults()
 	if cfg.Window == 0 {
-		cfg.Window = store.Window
+		cfg.Window = store.ChangeWindow
 	}
 	if cfg.LeaseTimeout == 0 {
 		cfg.LeaseTimeout = 20 * time.Second

@@ -23,7 +23,7 @@ func (d *decider) findExisting(ctx context.Context) error {
 				return err
 			}
 		}
-		if d.call.Via.FromBrain() || d.undoes != "" {
+		if d.call.Via.IsFromBrain() || d.undoes != "" {
 			return nil
 		}
 		info, err := getRequestInfo(ctx, s, op)
@@ -58,7 +58,7 @@ func (d *decider) checkIdempotency(context.Context) (string, error) {
 	case d.existing.AgentID != d.call.Agent || d.existing.Tool != d.tool().ID || d.existing.ArgsHash != d.argsHash:
 		return "", errIDUsed
 	// an item of a script is processed once, in any of its runs
-	case !d.call.Via.FromBrain() && d.existing.ThreadID != d.thread:
+	case !d.call.Via.IsFromBrain() && d.existing.ThreadID != d.thread:
 		return "", idUsedInThread(d.existing.ThreadID, d.call.Agent)
 	}
 	return "the same call was made before; its stored result is returned", nil
@@ -167,7 +167,7 @@ func storedResult(c store.Call) (reeve.Result, error) {
 // checkRun refuses calls in a run that waits for a person, and new calls in a run that has ended. Recorder.insert
 // checks again that the run is open.
 func (d *decider) checkRun(ctx context.Context) error {
-	brain := d.call.Via.FromBrain()
+	brain := d.call.Via.IsFromBrain()
 	return d.g.DB.View(ctx, func(s *store.Snap) error {
 		if brain || d.resumed == nil {
 			over, err := whyRunEnded(ctx, s, d.call.Workspace, d.call.Run)
@@ -182,7 +182,7 @@ func (d *decider) checkRun(ctx context.Context) error {
 			return nil
 		}
 		d.requiresOpenRun = true
-		parked, err := s.Ledger().RunIsParked(ctx, d.call.Workspace, d.call.Run)
+		parked, err := s.Ledger().FindParkedOperation(ctx, d.call.Workspace, d.call.Run)
 		if err == nil && parked != "" {
 			err = d.findExpiredApproval(ctx, s, parked)
 		}
@@ -197,7 +197,7 @@ func (d *decider) checkRun(ctx context.Context) error {
 // whyRunEnded returns the refusal of a call in a run that has ended, or nil if the run is open.
 func whyRunEnded(ctx context.Context, s *store.Snap, workspace, run string) (over, err error) {
 	state, err := s.Runs().RunState(ctx, workspace, run)
-	if err == nil && state != "" && state.Final() {
+	if err == nil && state != "" && state.IsFinal() {
 		over = reeve.Errorf(reeve.Conflict, "the run has ended: it is %s", state).
 			Hintf("make the call in another run or in a session, or wake the agent again")
 	}

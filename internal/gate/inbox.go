@@ -32,7 +32,7 @@ func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approv
 		if err != nil {
 			return err
 		}
-		if approve && a.State == reeve.Pending {
+		if approve && a.State == reeve.ApprovalPending {
 			if err := checkShownCall(ctx, &tx.Snap, a, op); err != nil {
 				return err
 			}
@@ -40,13 +40,13 @@ func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approv
 				return err
 			}
 		}
-		a.State, a.DecidedBy, a.Comment = reeve.Rejected, by, comment
+		a.State, a.DecidedBy, a.Comment = reeve.ApprovalDenied, by, comment
 		if obsolete != nil {
-			a.State = reeve.Lapsed
+			a.State = reeve.ApprovalLapsed
 		} else if approve {
-			a.State = reeve.Approved
+			a.State = reeve.ApprovalApproved
 		}
-		if err := tx.Ledger().TransitionApproval(ctx, a, reeve.Pending); err != nil {
+		if err := tx.Ledger().TransitionApproval(ctx, a, reeve.ApprovalPending); err != nil {
 			return err
 		}
 		now := tx.Now()
@@ -95,11 +95,11 @@ func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approv
 func checkAnswerable(a reeve.Approval, now time.Time) error {
 	why := ""
 	switch {
-	case a.AsOf(now).State == reeve.Expired:
+	case a.AsOf(now).State == reeve.ApprovalExpired:
 		why = "expired"
-	case a.State == reeve.Lapsed && a.Comment != "":
+	case a.State == reeve.ApprovalLapsed && a.Comment != "":
 		why = "lapsed: " + a.Comment
-	case a.State == reeve.Lapsed:
+	case a.State == reeve.ApprovalLapsed:
 		why = "lapsed"
 	default:
 		return nil
@@ -142,7 +142,7 @@ func whyObsolete(ctx context.Context, tx *store.Tx, op reeve.Operation) (obsolet
 		return nil, nil
 	}
 	info, err := getRequestInfo(ctx, &tx.Snap, op)
-	if err != nil || !info.Via.FromBrain() {
+	if err != nil || !info.Via.IsFromBrain() {
 		return nil, err
 	}
 	if obsolete, err = whyItemObsolete(ctx, tx, op, info); obsolete != nil || err != nil {
@@ -216,8 +216,9 @@ func (i *Inbox) closeExpired(ctx context.Context,
 			if !ok { // its operation does not exist
 				continue
 			}
-			a.State = reeve.Expired
-			if err := tx.Ledger().TransitionApproval(ctx, a, reeve.Pending); reeve.CodeOf(err) == reeve.Conflict {
+			a.State = reeve.ApprovalExpired
+			if err := tx.Ledger().TransitionApproval(ctx, a,
+				reeve.ApprovalPending); reeve.CodeOf(err) == reeve.Conflict {
 				continue
 			} else if err != nil {
 				return err
@@ -241,7 +242,7 @@ func (i *Inbox) closeExpired(ctx context.Context,
 // again.
 func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.ResolveRequest,
 	by string) (op reeve.Operation, err error) {
-	if in.Tries == nil {
+	if in.Attempts == nil {
 		var now reeve.Operation
 		if err := i.g.DB.View(ctx, func(s *store.Snap) (err error) {
 			now, err = s.Ledger().GetOperation(ctx, workspace, id)
@@ -249,7 +250,7 @@ func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.Reso
 		}); err != nil {
 			return op, err
 		}
-		in.Tries = &now.Tries
+		in.Attempts = &now.Attempts
 	}
 	err = i.g.DB.Update(ctx, func(tx *store.Tx) error {
 		was, err := tx.Ledger().GetOperation(ctx, workspace, id)
@@ -259,24 +260,24 @@ func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.Reso
 		if was.State != reeve.Unknown || was.Resolution != "" {
 			return explainNotUnknown(ctx, &tx.Snap, was)
 		}
-		if was.Tries != *in.Tries {
+		if was.Attempts != *in.Attempts {
 			return reeve.Errorf(reeve.Stale,
-				"operation %s was retried meanwhile: it has %d tries and the resolution is for %d", id, was.Tries,
-				*in.Tries).Hintf("check the outcome of the latest try, then resolve that one")
+				"operation %s was retried meanwhile: it has %d tries and the resolution is for %d", id, was.Attempts,
+				*in.Attempts).Hintf("check the outcome of the latest try, then resolve that one")
 		}
 		is := was
 		is.Resolution, is.ResolvedBy = in.Resolution, by
 		var r *store.CallResult
 		switch in.Resolution {
-		case reeve.Happened:
+		case reeve.ResolveHappened:
 			is.State, is.Code, is.Message = reeve.Committed, "", ""
 			r = newResult(tx, "A person confirmed that the call took effect; its output is not known.",
 				reeve.ResultInfo{Status: "success", Spent: was.Spent})
-		case reeve.SkipIt:
+		case reeve.ResolveSkip:
 			r = newResult(tx, "A person skipped the operation; whether it took effect is not known.",
 				reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "a person skipped the operation",
 					Spent: was.Spent})
-		case reeve.RunAgain:
+		case reeve.ResolveRetry:
 			info, err := getRequestInfo(ctx, &tx.Snap, was)
 			if err != nil {
 				return err

@@ -54,9 +54,9 @@ func (i *Inbox) writeAcceptance(ctx context.Context, tx *store.Tx, p reeve.Propo
 		return err
 	}
 	info.Via, info.ProposalID, info.Ref = reeve.ViaProposal, p.ID, "" // no model or script waits for this call
-	for i, s := range info.Trail {
+	for i, s := range info.Trace {
 		if s.Name == "approval" {
-			info.Trail[i] = reeve.Step{Name: s.Name, Why: "accepted by " + p.DecidedBy}
+			info.Trace[i] = reeve.Step{Name: s.Name, Why: "accepted by " + p.DecidedBy}
 		}
 	}
 	w, err := tx.Agents().GetWorkspace(ctx, p.WorkspaceID)

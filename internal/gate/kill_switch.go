@@ -40,7 +40,7 @@ func (g *Gate) setStopped(ctx context.Context, workspace, agent, reason string, 
 			}
 			return tx.Ledger().SaveResponse(ctx, nil)
 		}
-		if err := tx.Touch(ctx, workspace); err != nil { // before the agent is read
+		if err := tx.IncrementRevision(ctx, workspace); err != nil { // before the agent is read
 			return err
 		}
 		a, err := tx.Agents().GetAgent(ctx, workspace, agent)

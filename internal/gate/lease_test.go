@@ -20,7 +20,7 @@ func TestG10_NothingIsSentAfterAnUncertainCommit(t *testing.T) {
 		got   reeve.Code
 	}{
 		"the commit is uncertain": {func(*Gate) error {
-			return store.Fault{Kind: store.FaultUnsure, Err: errors.New("the connection broke")}
+			return store.Fault{Kind: store.FaultUncertain, Err: errors.New("the connection broke")}
 		}, reeve.UnknownOutcome},
 		"the lease has expired": {func(g *Gate) error {
 			g.lease.renew(reeve.Now().Add(-time.Minute), true)

@@ -48,12 +48,12 @@ func (r *Recorder) operationAfter(was reeve.Operation, o outcome) reeve.Operatio
 	is.Owner, is.NextAttemptAt, is.TimeoutAt = "", nil, nil
 	is.Spent = was.Spent.Plus(o.spent)
 	if o.status != awaiting { // an awaited outcome counts as a try when it arrives
-		is.Tries++
+		is.Attempts++
 	}
 	if o.err != nil {
 		is.Code, is.Message = o.err.Code, o.err.Message
 	}
-	tries := r.g.Backoff.Tries // a person who resolves it with retry allows the same number of tries again
+	tries := r.g.Backoff.Attempts // a person who resolves it with retry allows the same number of tries again
 	switch {
 	case o.status == succeeded:
 		is.State, is.Code, is.Message = reeve.Committed, "", ""
@@ -62,10 +62,10 @@ func (r *Recorder) operationAfter(was reeve.Operation, o outcome) reeve.Operatio
 	case o.status == awaiting:
 		is.TimeoutAt = r.awaitDeadline(o)
 		is.NextAttemptAt, is.Code, is.Message = is.TimeoutAt, reeve.InProgress, "waiting for an outcome from outside"
-	case is.Effect == reeve.Unsafe || o.isFinal || is.Tries%tries == 0:
+	case is.Effect == reeve.Unsafe || o.isFinal || is.Attempts%tries == 0:
 		is.State, is.Code, is.Resolution = reeve.Unknown, reeve.UnknownOutcome, ""
 	default:
-		next := reeve.Now().Add(r.g.Backoff.After(is.Tries % tries))
+		next := reeve.Now().Add(r.g.Backoff.After(is.Attempts % tries))
 		is.NextAttemptAt = &next
 	}
 	return is

@@ -28,7 +28,7 @@ func (d *Decision) redactor() *redact.Redactor { return d.view.workspace.redacto
 
 // redactorFor returns the redactor for texts of a tool.
 func (w *workspaceView) redactorFor(tool string) *redact.Redactor {
-	if e := w.tools[tool]; e != nil && e.tool.PassTokens {
+	if e := w.tools[tool]; e != nil && e.tool.KeepTokenSignatures {
 		return w.redactor.PassTokens()
 	}
 	return w.redactor
@@ -39,7 +39,7 @@ func (d *Decision) redact(text string) string { return d.redactor().Text(text) }
 
 // redactResult removes secrets from a handler's result.
 func (d *Decision) redactResult(text string) string {
-	return d.redactor().Text(text, d.tool().Names...)
+	return d.redactor().Text(text, d.tool().FileNameFields...)
 }
 
 // redactForLog removes secrets from a text for the log or a trace. It also removes values after words such as

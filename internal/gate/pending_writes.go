@@ -56,7 +56,7 @@ func (g *Gate) releaseLater(op reeve.Operation) {
 	g.pending.add(op.ID, func(ctx context.Context) error {
 		return g.DB.Update(ctx, func(tx *store.Tx) error {
 			is, found, err := tx.Ledger().FindOperation(ctx, op.WorkspaceID, op.ID)
-			if err != nil || !found || is.Owner != g.processID || is.State.Final() || is.UpdatedAt.After(at) {
+			if err != nil || !found || is.Owner != g.processID || is.State.IsFinal() || is.UpdatedAt.After(at) {
 				return err
 			}
 			free, now := is, tx.Now()

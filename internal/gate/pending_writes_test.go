@@ -64,7 +64,7 @@ func TestG12_StoredResultWins(t *testing.T) {
 		word reeve.Resolution
 	}{
 		"it was skipped": {reeve.ResultInfo{Status: "error", Code: reeve.Skipped, Message: "left"}, reeve.Unknown,
-			reeve.SkipIt},
+			reeve.ResolveSkip},
 		"it failed":   {reeve.ResultInfo{Status: "error", Code: reeve.ToolFailed, Message: "no"}, reeve.Failed, ""},
 		"it happened": {reeve.ResultInfo{Status: "success"}, reeve.Committed, ""},
 	} {

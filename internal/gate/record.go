@@ -61,7 +61,7 @@ func (r *Recorder) insert(ctx context.Context, tx *store.Tx, op reeve.Operation,
 		args = r.g.sanitizeAndTruncate(r.redact(string(r.call.Args)))
 	}
 	pre := store.Preconditions{Revision: r.view.ws.Revision}
-	needsOpenRun, fromBrain := r.requiresOpenRun && !r.isRefusal, r.call.Via.FromBrain()
+	needsOpenRun, fromBrain := r.requiresOpenRun && !r.isRefusal, r.call.Via.IsFromBrain()
 	if needsOpenRun && fromBrain {
 		pre.Run, pre.Automation = r.call.Run, r.call.Agent
 	}
@@ -71,7 +71,7 @@ func (r *Recorder) insert(ctx context.Context, tx *store.Tx, op reeve.Operation,
 	}
 	// the lock keeps the run from ending before the call is committed
 	state, err := tx.Runs().LockRun(ctx, r.call.Workspace, r.call.Run)
-	if err == nil && state != "" && state.Final() {
+	if err == nil && state != "" && state.IsFinal() {
 		return store.ErrStaleDecision{}
 	}
 	return err
@@ -262,8 +262,9 @@ func (r *Recorder) recordDispatched(ctx context.Context) (op reeve.Operation, er
 		op.Owner = r.g.processID
 		r.setInFlight(&op, tx.Now())
 		if was := r.resumed; was != nil {
-			op.Resolution, op.ResolvedBy, op.Spent, op.Tries, op.Deferred = was.Resolution, was.ResolvedBy, was.Spent,
-				was.Tries, was.Deferred
+			op.Resolution, op.ResolvedBy, op.Spent, op.Attempts, op.Deferred = was.Resolution, was.ResolvedBy,
+				was.Spent,
+				was.Attempts, was.Deferred
 		}
 		return r.insertOrTransition(ctx, tx, op, nil)
 	})
@@ -273,7 +274,7 @@ func (r *Recorder) recordDispatched(ctx context.Context) (op reeve.Operation, er
 // recordLocal writes the operation of a local call in its final state, with its result.
 func (r *Recorder) recordLocal(ctx context.Context, tx *store.Tx, o outcome, s reeve.State) (reeve.Result, error) {
 	op := r.operationIn(s)
-	op.Undo, op.Spent, op.Tries = o.undo, o.spent, 1
+	op.Undo, op.Spent, op.Attempts = o.undo, o.spent, 1
 	if o.err != nil {
 		op.Code, op.Message = o.err.Code, o.err.Message
 	}
@@ -317,7 +318,8 @@ func (r *Recorder) recordRolledBack(ctx context.Context, o outcome) (res reeve.R
 func (r *Recorder) recordAwaited(ctx context.Context, tx *store.Tx, o outcome) (reeve.Result, error) {
 	op := r.operationIn(reeve.Dispatched)
 	op.TimeoutAt = r.awaitDeadline(o)
-	op.NextAttemptAt, op.Code, op.Message, op.Spent, op.Tries = op.TimeoutAt, reeve.InProgress, o.err.Message, o.spent,
+	op.NextAttemptAt, op.Code, op.Message, op.Spent, op.Attempts = op.TimeoutAt, reeve.InProgress, o.err.Message,
+		o.spent,
 		o.attempts
 	res := pendingResult(op)
 	if err := r.budget.spendInTx(ctx, tx, o.spent); err != nil {

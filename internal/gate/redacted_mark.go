@@ -19,7 +19,7 @@ func (d *decider) checkNoMark(args any) error {
 		return nil
 	}
 	path, found := findMark(args, "")
-	if !found || t.Reads != nil && t.Reads(json.RawMessage(canonjson.CanonicalValue(args))) {
+	if !found || t.IsRead != nil && t.IsRead(json.RawMessage(canonjson.CanonicalValue(args))) {
 		return nil
 	}
 	message := "contains " + reeve.Redacted + ", which stands for a redacted secret"

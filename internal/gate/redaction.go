@@ -140,7 +140,7 @@ func (w *workspaceView) redactUndo(u *reeve.Undo) *reeve.Undo {
 func (w *workspaceView) redactUndoArgs(tool string, args json.RawMessage) string {
 	var names []string
 	if e := w.tools[tool]; e != nil {
-		names = e.tool.Names
+		names = e.tool.FileNameFields
 	}
 	return w.redactor.Text(string(args), names...)
 }

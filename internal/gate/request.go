@@ -88,7 +88,7 @@ func (r *request) loadPrincipals(ctx context.Context) error {
 			return err
 		}
 		// in a conversation that another agent leads, the run's thread belongs to that agent
-		if r.call.Via.FromBrain() && a.agent == r.call.Agent {
+		if r.call.Via.IsFromBrain() && a.agent == r.call.Agent {
 			r.thread = a.thread
 		}
 		if r.call.Via == reeve.ViaScript && a.agent == "" { // a dry run has no run row

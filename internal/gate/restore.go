@@ -46,7 +46,7 @@ func (g *Gate) setUnknown(ctx context.Context, tx *store.Tx, op reeve.Operation,
 	is := op
 	is.State, is.Code, is.Message, is.Resolution = reeve.Unknown, reeve.UnknownOutcome, why, ""
 	is.Owner, is.NextAttemptAt, is.TimeoutAt = "", nil, nil
-	is.Tries++
+	is.Attempts++
 	if err := tx.Ledger().Spend(ctx, op.WorkspaceID, nil, op.CallID, reeve.Amount{}); err != nil {
 		return err
 	}

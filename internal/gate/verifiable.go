@@ -82,7 +82,7 @@ func (a *Attempt) resumeVerifiable(ctx context.Context, op reeve.Operation, lost
 
 // verifyLater makes the operation due again, at InFlightUntil at the latest. This does not count as a try.
 func (a *Attempt) verifyLater(ctx context.Context, was reeve.Operation) (reeve.Result, error) {
-	is, next := was, reeve.Now().Add(a.g.Backoff.After(max(1, was.Tries)))
+	is, next := was, reeve.Now().Add(a.g.Backoff.After(max(1, was.Attempts)))
 	if next.After(*was.InFlightUntil) {
 		next = *was.InFlightUntil
 	}

@@ -201,7 +201,7 @@ func (v *viewCache) getWorkspace(ctx context.Context, g *Gate, s *store.Snap, id
 	if w.hasBudgets, w.hasNestedBudgets, err = s.Ledger().HasBudgets(ctx, id); err != nil {
 		return nil, err
 	}
-	if w.isWatched, err = s.Queue().Watched(ctx, id); err != nil {
+	if w.isWatched, err = s.Queue().HasSubscriptions(ctx, id); err != nil {
 		return nil, err
 	}
 	stored, err := s.Agents().SecretValues(ctx, id)

@@ -132,7 +132,7 @@ func (w *operationWorker) claim(ctx context.Context, n int) (ops []reeve.Operati
 	}
 	isHeld := false
 	if err := w.DB.View(ctx, func(s *store.Snap) (err error) {
-		isHeld, err = s.System().Held(ctx)
+		isHeld, err = s.System().IsHeld(ctx)
 		return err
 	}); err != nil || isHeld {
 		return nil, next, err
@@ -234,7 +234,7 @@ func (w *operationWorker) resume(ctx context.Context, op reeve.Operation) (reeve
 			d.newFailure(ambiguous, reeve.Errorf(reeve.UnknownOutcome,
 				"the tool no longer exists, so the outcome cannot be determined")))
 	}
-	a.earlierAttempts = op.Tries + 1
+	a.earlierAttempts = op.Attempts + 1
 	return a.resume(ctx, op)
 }
 

@@ -176,7 +176,7 @@ func (h *agentHandlers) update(ctx context.Context, who reeve.Principal, in *str
 }) (*body[reeve.Agent], error) {
 	out := &body[reeve.Agent]{}
 	err := h.db.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.Revise(ctx, who.Workspace); err != nil {
+		if err := tx.BeginRevision(ctx, who.Workspace); err != nil {
 			return err
 		}
 		a, err := tx.Agents().GetAgent(ctx, who.Workspace, in.Agent)
@@ -216,7 +216,7 @@ func (h *agentHandlers) cancelWork(ctx context.Context, tx *store.Tx, a reeve.Ag
 func (h *agentHandlers) remove(ctx context.Context, who reeve.Principal, in *AgentPath) (*none, error) {
 	var a reeve.Agent
 	err := h.db.Update(ctx, func(tx *store.Tx) (err error) {
-		if err := tx.Revise(ctx, who.Workspace); err != nil {
+		if err := tx.BeginRevision(ctx, who.Workspace); err != nil {
 			return err
 		}
 		if a, err = tx.Agents().GetAgent(ctx, who.Workspace, in.Agent); err != nil {

@@ -44,7 +44,7 @@ func (h *automationRunHandlers) getRun(ctx context.Context, who reeve.Principal,
 			return err
 		}
 		out.Run = &r
-		if r.WaitsForAgents, err = snap.Runs().ResumesUnaided(ctx, r); err != nil {
+		if r.WaitsForAgents, err = snap.Runs().ResumesWithoutPerson(ctx, r); err != nil {
 			return err
 		}
 		out.Script, _, err = snap.Automations().FindScriptRunOf(ctx, who.Workspace, r.ID)
@@ -96,7 +96,7 @@ func (h *automationRunHandlers) watch(ctx context.Context, w runWatcher) error {
 		}
 		frame := api.RunFrame{Type: api.RunProgress, AutomationRun: r}
 		switch {
-		case r.Run.State.Final():
+		case r.Run.State.IsFinal():
 			frame.Type = api.RunComplete
 		case r.Run.State == reeve.RunRunning:
 			frame.Script.Log = "" // may be long; the last frame has it

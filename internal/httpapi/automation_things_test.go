@@ -14,7 +14,7 @@ import (
 type automationThings struct{ automation, paused, item, failed, run, plan, job string }
 
 var noAutomation = automationThings{automation: "nobody", paused: "nobody", item: "nothing", failed: "nothing",
-	run: "run_none", plan: "run_none", job: "ern_none"}
+	run: "run_none", plan: "run_none", job: "job_none"}
 
 // furnishAutomation makes an automation with an item, a run and a plan.
 func furnishAutomation(t *testing.T, h *reevetest.Host) (x automationThings) {
@@ -26,7 +26,7 @@ func furnishAutomation(t *testing.T, h *reevetest.Host) (x automationThings) {
 	run := func(kind, input string) string {
 		var asked reeve.AutomationRun
 		h.Want(201, &asked, "POST", "/api/automations/"+x.automation+"/runs", object{"type": kind, "input": input})
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		return decode[reeve.Wake](t, h.Want(200, nil, "GET", "/api/wakes/"+url.PathEscape(asked.Wake.RunKey), nil)).
 			RunID
 	}
@@ -37,7 +37,7 @@ func furnishAutomation(t *testing.T, h *reevetest.Host) (x automationThings) {
 	// which the rehearsal model does
 	h.Want(201, nil, "POST", "/api/automations/"+x.paused+"/plan",
 		object{"request": "scripts_ask {\"question\": \"alpha's?\"}"})
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	for _, k := range decode[api.ScriptJobList](t, h.Want(200, nil, "GET", "/api/automations/"+x.paused+"/script-jobs",
 		nil)).ScriptJobs {
 		if x.job = k.ID; k.State != reeve.ScriptJobAsking {
@@ -57,30 +57,30 @@ func (x automationThings) blot(s string) string {
 func (x automationThings) samples(kind string) map[string]sample {
 	at := "/api/automations/" + x.automation
 	return map[string]sample{
-		"listAutomations":     {"/api/automations", nil, false, reeve.Viewer},
-		"createAutomation":    {"/api/automations", object{"name": "auto-" + kind}, false, reeve.Member},
-		"listAutomationFiles": {at + "/files", nil, true, reeve.Viewer},
-		"getAutomationFile":   {at + "/files/content?path=%2Falpha.md", nil, true, reeve.Viewer},
-		"getAutomation":       {at, nil, true, reeve.Viewer},
-		"listVersions":        {at + "/versions", nil, true, reeve.Viewer},
-		"saveVersion":         {at + "/versions", object{"source": "1"}, true, reeve.Member},
-		"getVersion":          {at + "/versions/1.0", nil, true, reeve.Viewer},
-		"activateVersion":     {at + "/activate", object{"version": "1.0"}, true, reeve.Member},
-		"listAutomationRuns":  {at + "/runs", nil, true, reeve.Viewer},
-		"startAutomation":     {at + "/runs", object{}, true, reeve.Member},
-		"getAutomationRun":    {at + "/runs/" + x.run, nil, true, reeve.Viewer},
-		"streamRun":           {at + "/runs/" + x.run + "/events", nil, true, reeve.Viewer},
-		"listItems":           {at + "/items", nil, true, reeve.Viewer},
-		"getItem":             {at + "/items/" + url.PathEscape(x.item), nil, true, reeve.Viewer},
-		"reprocessItem":       {at + "/items/reprocess", object{"item": x.item}, true, reeve.Member},
-		"skipItem":            {at + "/items/skip", object{"item": x.failed}, true, reeve.Member},
-		"listScriptJobs":      {at + "/script-jobs", nil, true, reeve.Viewer},
-		"getScriptJob":        {"/api/script-jobs/" + x.job, nil, true, reeve.Viewer},
-		"answerScriptJob":     {"/api/script-jobs/" + x.job + "/answer", object{"answer": "yes"}, true, reeve.Member},
-		"planAutomation":      {at + "/plan", object{"request": "do it"}, true, reeve.Member},
-		"getRunPlan":          {"/api/plans/" + x.plan, nil, true, reeve.Viewer},
-		"applyRunPlan":        {"/api/plans/" + x.plan + "/apply", nil, true, reeve.Member},
-		"pauseAutomation":     {"/api/automations/" + x.paused + "/pause", nil, true, reeve.Member},
-		"resumeAutomation":    {"/api/automations/" + x.paused + "/resume", nil, true, reeve.Member},
+		"listAutomations":       {"/api/automations", nil, false, reeve.Viewer},
+		"createAutomation":      {"/api/automations", object{"name": "auto-" + kind}, false, reeve.Member},
+		"listAutomationFiles":   {at + "/files", nil, true, reeve.Viewer},
+		"getAutomationFile":     {at + "/files/content?path=%2Falpha.md", nil, true, reeve.Viewer},
+		"getAutomation":         {at, nil, true, reeve.Viewer},
+		"listScriptVersions":    {at + "/versions", nil, true, reeve.Viewer},
+		"createScriptVersion":   {at + "/versions", object{"source": "1"}, true, reeve.Member},
+		"getScriptVersion":      {at + "/versions/1.0", nil, true, reeve.Viewer},
+		"activateScriptVersion": {at + "/activate", object{"version": "1.0"}, true, reeve.Member},
+		"listAutomationRuns":    {at + "/runs", nil, true, reeve.Viewer},
+		"startAutomationRun":    {at + "/runs", object{}, true, reeve.Member},
+		"getAutomationRun":      {at + "/runs/" + x.run, nil, true, reeve.Viewer},
+		"streamRun":             {at + "/runs/" + x.run + "/events", nil, true, reeve.Viewer},
+		"listItems":             {at + "/items", nil, true, reeve.Viewer},
+		"getItem":               {at + "/items/" + url.PathEscape(x.item), nil, true, reeve.Viewer},
+		"reprocessItem":         {at + "/items/reprocess", object{"item": x.item}, true, reeve.Member},
+		"skipItem":              {at + "/items/skip", object{"item": x.failed}, true, reeve.Member},
+		"listScriptJobs":        {at + "/script-jobs", nil, true, reeve.Viewer},
+		"getScriptJob":          {"/api/script-jobs/" + x.job, nil, true, reeve.Viewer},
+		"answerScriptJob":       {"/api/script-jobs/" + x.job + "/answer", object{"answer": "yes"}, true, reeve.Member},
+		"planAutomation":        {at + "/plan", object{"request": "do it"}, true, reeve.Member},
+		"getRunPlan":            {"/api/plans/" + x.plan, nil, true, reeve.Viewer},
+		"applyRunPlan":          {"/api/plans/" + x.plan + "/apply", nil, true, reeve.Member},
+		"pauseAutomation":       {"/api/automations/" + x.paused + "/pause", nil, true, reeve.Member},
+		"resumeAutomation":      {"/api/automations/" + x.paused + "/resume", nil, true, reeve.Member},
 	}
 }

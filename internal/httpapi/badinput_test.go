@@ -223,7 +223,7 @@ func TestBadInput_Queries(t *testing.T) {
 		if strings.Contains(s.path, "?") {
 			more = "&"
 		}
-		if o.method == "GET" && o.id != "backup" {
+		if o.method == "GET" && o.id != "downloadBackup" {
 			refusedAt(t, h.Do("GET", s.path+more+"zzz=1", nil), "query/zzz")
 			refusedAt(t, h.Do("GET", s.path+more+"Limit=5", nil), "query/Limit")
 		}
@@ -236,7 +236,7 @@ func TestBadInput_Queries(t *testing.T) {
 				continue
 			case name == "limit":
 				wrong = []string{"0", "-1", "5000001", "x", "1.5", "1e3", "%00", "99999999999999999999", "0x10", "%20"}
-				if o.id != "readOutput" {
+				if o.id != "getOutput" {
 					wrong = append(wrong, "501")
 				}
 			case name == "offset":
@@ -245,7 +245,8 @@ func TestBadInput_Queries(t *testing.T) {
 				wrong = append(wrong, "!!", "%20", "x%20y", "-1", "%2e%2e%2f", "a/b", "x", "5.x", "5", ".", "op_",
 					"name.", "name.a%20b")
 				if o.id == "listTasks" {
-					wrong = append(wrong, "x."+reeve.Key("op", "x"), "1e3."+reeve.Key("op", "x"), reeve.Key("op", "x"))
+					wrong = append(wrong, "x."+reeve.DeriveID("op", "x"), "1e3."+reeve.DeriveID("op", "x"),
+						reeve.DeriveID("op", "x"))
 				}
 			case name == "state":
 				wrong = append(wrong, "x", "COMMITTED", "committed,failed")

@@ -59,7 +59,7 @@ func (h *budgetHandlers) put(ctx context.Context, who reeve.Principal, in *struc
 	}
 	b := reeve.Budget{Subject: in.Subject, Parent: in.Body.Parent, Limit: l, OnExceed: in.Body.OnExceed}
 	if b.OnExceed == "" {
-		b.OnExceed = reeve.EndOver
+		b.OnExceed = reeve.EndOverBudget
 	}
 	out := &body[reeve.Budget]{}
 	return out, h.db.Update(ctx, func(tx *store.Tx) (err error) {

@@ -98,7 +98,7 @@ func (h *callHandlers) callAll(ctx context.Context, who reeve.Principal, in *str
 	AgentPath
 	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"Makes each call of the batch once"`
 	Body api.BatchRequest
-}) (*body[api.BatchAnswer], error) {
+}) (*body[api.BatchResponse], error) {
 	calls := make([]reeve.Call, len(in.Body.Calls))
 	for i, r := range in.Body.Calls {
 		var err error
@@ -109,9 +109,9 @@ func (h *callHandlers) callAll(ctx context.Context, who reeve.Principal, in *str
 			return nil, err
 		}
 	}
-	out := &body[api.BatchAnswer]{Body: api.BatchAnswer{Results: make([]reeve.Result, len(calls))}}
+	out := &body[api.BatchResponse]{Body: api.BatchResponse{Results: make([]reeve.Result, len(calls))}}
 	last := 0 // index of the last call that was made
-	for i, a := range h.gate.CallAll(ctx, calls) {
+	for i, a := range h.gate.CallBatch(ctx, calls) {
 		switch {
 		case !a.Made:
 			out.Body.Results[i] = newSkippedResult(last, calls[last].Tool)

@@ -80,7 +80,7 @@ func TestCalls_EveryStatus(t *testing.T) {
 		h.Want(200, nil, "POST", "/api/operations/"+lost.OperationID+"/resolve", object{"resolution": "happened"})
 		refused(t, h.Do("POST", "/api/operations/"+lost.OperationID+"/resolve", object{"resolution": "retry"}), 409,
 			reeve.Conflict)
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		states := map[string]reeve.State{}
 		for _, op := range pages(t, h, "/api/operations?agent=coach", func(l api.OperationList) ([]reeve.Operation,
 			string) {
@@ -146,7 +146,7 @@ func TestCalls_BatchReportsSkippedCalls(t *testing.T) {
 		h.Agent("coach", "sends", "danger", "looks")
 		send := func() []reeve.Result {
 			t.Helper()
-			return decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch",
+			return decode[api.BatchResponse](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch",
 				object{"calls": []any{
 					object{"tool": "looks", "run": "mine"}, object{"tool": "danger", "run": "mine"},
 					object{"tool": "sends", "run": "mine"}, object{"tool": "looks", "run": "mine"},
@@ -163,7 +163,7 @@ func TestCalls_BatchReportsSkippedCalls(t *testing.T) {
 			}
 		}
 		h.Want(200, nil, "POST", "/api/approvals/"+got[1].ApprovalID+"/decision", object{"decision": "approve"})
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		for i, r := range send() {
 			if r.IsError || r.CallID == "" {
 				t.Errorf("call %d of the batch that was sent again: %+v", i+1, r)

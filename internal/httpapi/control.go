@@ -90,7 +90,7 @@ func (h *controlHandlers) redactHeldWork(ctx context.Context, snap *store.Snap, 
 		if isPrivate {
 			text = "(hidden: belongs to another user)"
 		}
-		w.What = reeve.Truncate(strings.TrimSpace(w.What+" "+text), maxHeldText)
+		w.Description = reeve.Truncate(strings.TrimSpace(w.Description+" "+text), maxHeldText)
 		list = append(list, w.HeldWork)
 	}
 	return list, nil
@@ -114,7 +114,7 @@ func (h *controlHandlers) release(ctx context.Context, who reeve.Principal,
 	r api.ResumeRequest) (released bool, err error) {
 	var held bool
 	if err := h.db.View(ctx, func(snap *store.Snap) (err error) {
-		held, err = snap.System().Held(ctx)
+		held, err = snap.System().IsHeld(ctx)
 		return err
 	}); err != nil {
 		return false, err
@@ -157,7 +157,7 @@ func (h *controlHandlers) release(ctx context.Context, who reeve.Principal,
 			return err
 		}
 		released = true
-		if err := tx.System().Release(ctx); err != nil {
+		if err := tx.System().ReleaseHold(ctx); err != nil {
 			return err
 		}
 		return tx.Ledger().SaveResponse(ctx, nil)
@@ -185,7 +185,7 @@ func selectSkipped(ctx context.Context, snap *store.Snap, r api.ResumeRequest) (
 			return nil, err
 		}
 		for _, v := range work {
-			if v.Skippable() && (r.SkipAll || slices.Contains(r.Skip, v.ID)) {
+			if v.IsSkippable() && (r.SkipAll || slices.Contains(r.Skip, v.ID)) {
 				skip = append(skip, v.HeldWork)
 				left = slices.DeleteFunc(left, func(id string) bool { return id == v.ID })
 			}

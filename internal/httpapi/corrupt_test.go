@@ -80,9 +80,9 @@ func asking(t *testing.T, h *reevetest.Host, names ...string) {
 func firstRun(t *testing.T, h *reevetest.Host, agent string) reeve.Run {
 	t.Helper()
 	for deadline := reeve.Now().Add(30 * time.Second); reeve.Now().Before(deadline); {
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		for _, r := range decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent="+agent, nil)).Runs {
-			if r.State.Final() {
+			if r.State.IsFinal() {
 				return r
 			}
 		}
@@ -400,7 +400,7 @@ func TestI09_CorruptOperationDoesNotBlockOthers(t *testing.T) {
 		w.exec(t, `UPDATE calls SET spent = 'x' WHERE id = $1`, late.CallID)
 		good := parked(t, h, "well", "/shared/well")
 		h.Want(200, nil, "POST", "/api/approvals/"+good.ApprovalID+"/decision", object{"decision": "approve"})
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+good.OperationID,
 			nil)); op.State != reeve.Committed {
 			t.Errorf("the other one is %s", op.State)
@@ -507,7 +507,7 @@ func TestI09_ARunEndsDespiteACorruptCall(t *testing.T) {
 			"steps":  []object{{"tool": "file_write", "args": object{"path": "/shared/a", "content": "a"}}},
 			"output": "done"}}})
 		h.Want(201, nil, "POST", "/api/agents/clerk/wake", object{})
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		a := decode[api.ApprovalList](t, h.Want(200, nil, "GET", "/api/approvals", nil)).Approvals[0]
 		run := decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?agent=clerk", nil)).Runs[0]
 		w.exec(t, `INSERT INTO messages (id, workspace_id, thread_id, agent_id, run_id, kind, content, metadata, created_at)
@@ -611,7 +611,7 @@ func TestG15_AnApprovalThatShowsAnotherCall(t *testing.T) {
 				reeve.Conflict); !strings.Contains(p.Detail, c.word) || !strings.Contains(p.Hint, "deny") {
 				t.Errorf("%s: %+v", c.query, p)
 			}
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 			if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+res.OperationID,
 				nil)); op.State != reeve.Parked {
 				t.Errorf("%s: %s", c.query, op.State)
@@ -620,7 +620,7 @@ func TestG15_AnApprovalThatShowsAnotherCall(t *testing.T) {
 		}
 		res := parked(t, h, "clerk", "/shared/as it was")
 		h.Want(200, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision", object{"decision": "approve"})
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+res.OperationID,
 			nil)); op.State != reeve.Committed {
 			t.Errorf("one that nobody changed: %s", op.State)

@@ -15,7 +15,7 @@ func TestCORS_ForTheOriginsThatAreConfigured(t *testing.T) {
 	w.cfg.Origins = []string{good}
 	h := reevetest.StartWith(t, w.cfg) // whose answers are not all JSON
 	h.Agent("coach")
-	c := h.Talk("coach")
+	c := h.StartConversation("coach")
 	for path, method := range map[string]string{"/api/agents": "POST", "/api/conversations/" + c.ID +
 		"/events?follow=false": "GET", "/v1/models": "GET", "/v1/chat/completions": "POST"} {
 		asks := []string{"Authorization", "", "Origin", good, "Access-Control-Request-Method", method,

@@ -131,7 +131,7 @@ func TestIdempotencyKey_ResponseIsStoredWithTheChange(t *testing.T) {
 		}
 	}
 	for _, id := range []string{
-		"deliverResult",                      // nobody waits for one
+		"deliverOperationResult",             // nobody waits for one
 		"undoOperation",                      // it cannot be undone
 		"playgroundChat",                     // whose client ends it
 		"acceptChangeSet", "rejectChangeSet", // which decide on each item by itself

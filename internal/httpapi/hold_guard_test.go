@@ -31,13 +31,13 @@ func TestG27_HeldWorkHidesPrivateText(t *testing.T) {
 			object{"agent": "aide"}, ann...)).ID
 		h.Want(201, nil, "POST", at+"/turns", object{"content": "ann's turn"}, ann...)
 		h.Want(201, nil, "POST", "/api/agents/aide/wake", object{"input": "ann's wake"}, ann...)
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		queued := decode[reeve.Wake](t, h.Want(201, nil, "POST", "/api/agents/aide/wake",
 			object{"input": "ann's next wake"}, ann...)).RunKey
 		h.Want(201, nil, "POST", "/api/automations", object{"name": "auto"})
 		plan := object{"request": "scripts_ask {\"question\": \"ann's question?\"}"}
 		h.Want(201, nil, "POST", "/api/automations/auto/plan", plan, ann...)
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		h.Agent("other", "danger")
 		approved := h.Call("other", "danger", object{"to": "approved"})
 		h.Want(204, nil, "POST", "/api/stop", object{"agent": "other"})
@@ -62,12 +62,12 @@ func TestG27_HeldWorkHidesPrivateText(t *testing.T) {
 				t.Errorf("nothing of kind %s is held: %v", kind, counts)
 			}
 		}
-		if op := owners[approved.OperationID]; op.Agent != "other" || !strings.Contains(op.What, "danger") {
+		if op := owners[approved.OperationID]; op.Agent != "other" || !strings.Contains(op.Description, "danger") {
 			t.Errorf("the approved call does not name its agent and tool: %+v", op)
 		}
 		secrets := map[string]string{timer: "ann's goal", queued: "ann's next wake", approval: "Hunter2Hunter2Hunter2"}
 		for id, v := range owners {
-			if v.Kind == reeve.HeldRun && strings.Contains(v.What, "ann's turn") {
+			if v.Kind == reeve.HeldRun && strings.Contains(v.Description, "ann's turn") {
 				secrets[id] = "ann's turn"
 			}
 			if v.Kind == reeve.HeldScriptJob {
@@ -80,7 +80,7 @@ func TestG27_HeldWorkHidesPrivateText(t *testing.T) {
 		_, hers, _ := report(ann...)
 		for id, text := range secrets {
 			for who, list := range map[string]map[string]reeve.HeldWork{"the owner": owners, "ann": hers} {
-				if !strings.Contains(list[id].What, text) {
+				if !strings.Contains(list[id].Description, text) {
 					t.Errorf("%s is not shown %q: %+v", who, text, list[id])
 				}
 			}
@@ -93,11 +93,12 @@ func TestG27_HeldWorkHidesPrivateText(t *testing.T) {
 			if who == "eve" && strings.Contains(text, "Hunter2") {
 				t.Errorf("a viewer is shown a password that /api/approvals hides: %s", text)
 			}
-			if who == "bob" && !strings.Contains(list[approval].What, "Hunter2Hunter2Hunter2") {
+			if who == "bob" && !strings.Contains(list[approval].Description, "Hunter2Hunter2Hunter2") {
 				t.Errorf("who may decide is not shown the arguments: %+v", list[approval])
 			}
 			for id, v := range owners {
-				if got := list[id]; got.Kind != v.Kind || got.Agent != v.Agent || got.What == "" || got.Then != v.Then {
+				if got := list[id]; got.Kind != v.Kind || got.Agent != v.Agent || got.Description == "" ||
+					got.OnResume != v.OnResume {
 					t.Errorf("%s %s is listed for %s as %+v", v.Kind, id, who, got)
 				}
 			}

@@ -54,7 +54,7 @@ func (h *checklistHandlers) remove(ctx context.Context, who reeve.Principal, in 
 
 func (h *checklistHandlers) addItems(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Body reeve.ItemsDraft
+	Body reeve.ChecklistItemsDraft
 }) (*body[reeve.Checklist], error) {
 	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist,
 		error) {
@@ -64,7 +64,7 @@ func (h *checklistHandlers) addItems(ctx context.Context, who reeve.Principal, i
 
 func (h *checklistHandlers) updateItems(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
-	Body reeve.ItemsChange
+	Body reeve.ChecklistItemsChange
 }) (*body[reeve.Checklist], error) {
 	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist, error) {
 		c, _, err := w.UpdateItems(ctx, in.ID, in.Body)
@@ -82,7 +82,7 @@ func (h *checklistHandlers) removeItem(ctx context.Context, who reeve.Principal,
 
 func (h *checklistHandlers) moveItems(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Body reeve.ItemMove
+	Body reeve.ChecklistItemMove
 }) (*body[api.ChecklistList], error) {
 	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (l api.ChecklistList, err error) {
 		l.Checklists, err = w.ApplyMove(ctx, in.Body, "")
@@ -92,7 +92,7 @@ func (h *checklistHandlers) moveItems(ctx context.Context, who reeve.Principal, 
 
 func (h *checklistHandlers) splitItems(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
-	Body reeve.ItemSplit
+	Body reeve.ChecklistItemSplit
 }) (*body[reeve.TasksChanged], error) {
 	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged,
 		error) {

@@ -37,7 +37,7 @@ func (h *dayPlanHandlers) changeBlocks(ctx context.Context, who reeve.Principal,
 
 func (h *dayPlanHandlers) replan(ctx context.Context, who reeve.Principal, in *struct {
 	DayPath
-	Body reeve.Replan
+	Body reeve.PlanReplacement
 }) (*body[reeve.DayPlan], error) {
 	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.DayPlan,
 		error) {

@@ -486,7 +486,7 @@ func TestBadInput_MailLines(t *testing.T) {
 				strings.Repeat("é", reeve.MaxMailText)}) + `{"place":"1.","bad":"no header","notes":["odd"]}` + "\n"
 		for range 2 {
 			v := decode[reeve.MailImport](t, p.Want(200, nil, "POST", at+"?position=1", odd))
-			if v.Seen != 9 || v.Added != 7 || v.Duplicate != 1 || v.Bad != 1 || len(v.Notes) != 3 {
+			if v.Seen != 9 || v.Added != 7 || v.Duplicate != 1 || v.Unreadable != 1 || len(v.Problems) != 3 {
 				t.Fatalf("%+v", v)
 			}
 		}
@@ -497,7 +497,7 @@ func TestBadInput_MailLines(t *testing.T) {
 		refused(t, p.Do("POST", "/api/mail/imports/"+id+"/finish?position=7", nil), 409, reeve.Conflict)
 		for range 2 {
 			if v := decode[reeve.MailImport](t, p.Want(200, nil, "POST", "/api/mail/imports/"+id+"/finish?position=1",
-				nil)); !v.Done() || v.FinishedAt == nil {
+				nil)); !v.IsDone() || v.FinishedAt == nil {
 				t.Errorf("%+v", v)
 			}
 		}

@@ -248,7 +248,7 @@ func (h *openaiHandlers) listModels(w http.ResponseWriter, r *http.Request, who 
 				return err
 			}
 			for _, a := range agents {
-				if after = a.Name; a.Lifecycle == reeve.AgentActive && a.Mode.Wakes(reeve.ReasonUser) {
+				if after = a.Name; a.Lifecycle == reeve.AgentActive && a.Mode.Allows(reeve.ReasonUser) {
 					list = append(list, newV1ModelInfo(a))
 				}
 			}

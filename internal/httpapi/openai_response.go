@@ -227,9 +227,9 @@ func (h *openaiHandlers) getResponse(w http.ResponseWriter, r *http.Request, who
 	}
 	last := result.last
 	isAnswered := last.Stop != "" && len(last.Calls()) == 0 // the end of the run may not be recorded yet
-	if run.State.Final() || isAnswered {
+	if run.State.IsFinal() || isAnswered {
 		var failure error
-		if run.State.Final() && run.State != reeve.RunCompleted {
+		if run.State.IsFinal() && run.State != reeve.RunCompleted {
 			failure = &reeve.Error{Code: run.Code, Message: run.Message}
 		}
 		b.setOutcome(result.usage, last.Stop, failure)

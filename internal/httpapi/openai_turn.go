@@ -268,8 +268,8 @@ func (t *v1Turn) readResult(ctx context.Context) (p v1TurnResult, err error) {
 			if json.Unmarshal(m.Metadata, &info) != nil {
 				continue
 			}
-			if m.Kind == reeve.UserMessage && info.Given != nil {
-				p.history = *info.Given
+			if m.Kind == reeve.UserMessage && info.ClientHistory != nil {
+				p.history = *info.ClientHistory
 			}
 			var a model.Answer
 			if m.Kind != reeve.Thought || len(info.Answer) == 0 || json.Unmarshal(info.Answer, &a) != nil {

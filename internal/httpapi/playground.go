@@ -27,7 +27,7 @@ func (h *turnHandlers) playground(ctx context.Context, who reeve.Principal, in *
 	}
 	id := in.Session
 	if !reeve.IsID(id) || !strings.HasPrefix(id, reeve.PrefixConversation+"_") {
-		id = reeve.Key(reeve.PrefixConversation, "playground", who.Workspace, who.User, in.Session)
+		id = reeve.DeriveID(reeve.PrefixConversation, "playground", who.Workspace, who.User, in.Session)
 	}
 	c, err := h.chat.Open(ctx, who, id, "playground", reeve.ConversationRequest{Agent: in.Body.Agent})
 	if err != nil {

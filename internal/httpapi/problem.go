@@ -110,7 +110,7 @@ func newProblem(ctx context.Context, err error) *Problem {
 		e = reeve.Errorf(reeve.Canceled, "the request was cancelled")
 	}
 	var f store.Fault
-	if e.Code == reeve.Internal || e.Code == reeve.Corrupt || errors.As(err, &f) && f.Kind == store.FaultUnsure {
+	if e.Code == reeve.Internal || e.Code == reeve.Corrupt || errors.As(err, &f) && f.Kind == store.FaultUncertain {
 		logFailure(ctx, err)
 	}
 	if e.Code == reeve.Internal {

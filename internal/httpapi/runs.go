@@ -26,7 +26,7 @@ func (h *runHandlers) list(ctx context.Context, who reeve.Principal, in *struct 
 	}
 	out := &body[api.RunList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) error {
-		f := store.RunFilter{State: in.State, For: visibleUser(who), Before: in.Cursor, Limit: in.Limit}
+		f := store.RunFilter{State: in.State, VisibleTo: visibleUser(who), Before: in.Cursor, Limit: in.Limit}
 		var err error
 		if f.Agent, err = resolveAgentFilter(ctx, snap, who.Workspace, in.Agent); err != nil {
 			return err
@@ -44,7 +44,7 @@ func (h *runHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) 
 	out := &body[reeve.Run]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		if out.Body, err = getVisibleRun(ctx, snap, who, in.ID); err == nil {
-			out.Body.WaitsForAgents, err = snap.Runs().ResumesUnaided(ctx, out.Body)
+			out.Body.WaitsForAgents, err = snap.Runs().ResumesWithoutPerson(ctx, out.Body)
 		}
 		return err
 	})

@@ -27,7 +27,7 @@ func (h *scheduleHandlers) list(ctx context.Context, who reeve.Principal, in *st
 }) (*body[api.ScheduleList], error) {
 	out := &body[api.ScheduleList]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		f := store.TimerFilter{For: visibleUser(who), Name: in.Name, State: in.Status, Offset: in.Offset,
+		f := store.TimerFilter{VisibleTo: visibleUser(who), Name: in.Name, State: in.Status, Offset: in.Offset,
 			Limit: in.Limit}
 		if in.Agent != "" {
 			a, err := snap.Agents().GetAgent(ctx, who.Workspace, in.Agent)
@@ -154,7 +154,7 @@ func (h *scheduleHandlers) listRuns(ctx context.Context, who reeve.Principal, in
 			return err
 		}
 		out.Body.Runs, err = snap.Runs().
-			ListRuns(ctx, who.Workspace, store.RunFilter{ReasonID: t.ID, For: visibleUser(who), Before: in.Cursor,
+			ListRuns(ctx, who.Workspace, store.RunFilter{ReasonID: t.ID, VisibleTo: visibleUser(who), Before: in.Cursor,
 				Limit: in.Limit})
 		return err
 	})

@@ -47,7 +47,7 @@ type Config struct {
 	Doctor    func(ctx context.Context) []reeve.PartHealth // checks the server's parts. Default: none are checked
 	// returns an error while the server cannot serve. Default: always ready
 	Ready   func(ctx context.Context) error
-	Held    func(ctx context.Context) bool                   // reports whether the server is held. Default: never
+	IsHeld  func(ctx context.Context) bool                   // reports whether the server is held. Default: never
 	Backup  func(ctx context.Context) (io.ReadCloser, error) // returns a copy of the database
 	Metrics http.Handler                                     // serves the metrics. Default: no metrics
 
@@ -119,7 +119,7 @@ func New(cfg Config) http.Handler {
 	router := humago.New(mux, openAPIConfig(cfg.Version))
 	registerRoutes(router, s)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
-	mux.Handle("GET /readyz", &readinessHandler{errors: s.errors, ready: cfg.Ready, held: cfg.Held})
+	mux.Handle("GET /readyz", &readinessHandler{errors: s.errors, ready: cfg.Ready, held: cfg.IsHeld})
 	mux.Handle("GET /conversations/{id}", &conversationSockets{db: cfg.DB, gate: cfg.Gate, chat: cfg.Chat, auth: s.auth,
 		permits:  s.permits,
 		redactor: s.redactor, canceler: s.canceler, streams: cfg.Streams, errors: s.errors, log: cfg.Log})

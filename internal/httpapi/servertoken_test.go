@@ -46,7 +46,7 @@ func TestI06_NoTokenNameGivesServerRights(t *testing.T) {
 
 		all := samples(nowhere)
 		operations := sampled(document(t, h).operations())
-		wide := []string{"backup", "createWorkspace", "createProject"}
+		wide := []string{"downloadBackup", "createWorkspace", "createProject"}
 		for i, mine := range forged {
 			for _, o := range operations {
 				s, whole := all[o.id], slices.Contains(wide, o.id)

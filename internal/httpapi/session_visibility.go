@@ -14,7 +14,7 @@ import (
 // resolveSession returns the session that a caller means by a name. "default" means the caller's own default session.
 // For owners, who see every session, it means the session that is stored under that name.
 func resolveSession(who reeve.Principal, name string) string {
-	if name == reeve.SharedDefault && chat.VisibleTo(who) != "" {
+	if name == reeve.SharedDefaultSession && chat.VisibleTo(who) != "" {
 		return reeve.DefaultSession(who.User)
 	}
 	return name

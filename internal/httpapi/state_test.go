@@ -79,14 +79,14 @@ func TestL12_StateIsWatchedAndRuntimeIsHere(t *testing.T) {
 	runtime := func(name string) reeve.AgentRuntime {
 		return decode[reeve.AgentRuntime](t, h.Want(200, nil, "GET", "/api/agents/"+name+"/runtime", nil))
 	}
-	if r := runtime("clerk"); r.Status != reeve.StatusQueued || r.Queued != 1 {
+	if r := runtime("clerk"); r.Status != reeve.AgentQueued || r.QueuedWakes != 1 {
 		t.Errorf("%+v", r)
 	}
 	h.Want(200, nil, "PATCH", "/api/agents/coach",
 		object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "danger"}}}}})
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
-	h.Settle(t.Context())
-	if r := runtime("coach"); r.Status != reeve.StatusParked || r.ActiveRun == "" || r.Runs != 1 {
+	h.RunUntilIdle(t.Context())
+	if r := runtime("coach"); r.Status != reeve.AgentParked || r.ActiveRun == "" || r.OpenRuns != 1 {
 		t.Errorf("%+v", r)
 	}
 }

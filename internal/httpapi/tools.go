@@ -89,7 +89,7 @@ func (h *toolHandlers) listAttached(ctx context.Context, who reeve.Principal,
 			}
 			out.Body.Tools = append(out.Body.Tools, newAttachedToolView(t.Tool, t.Config))
 		}
-		if len(list) > 0 || a.OwnTools || err != nil {
+		if len(list) > 0 || a.NoDefaultTools || err != nil {
 			return err
 		}
 		for _, id := range gate.DefaultTools() {
@@ -160,7 +160,7 @@ func (h *toolHandlers) checkConfigNames(ctx context.Context, who reeve.Principal
 	if err != nil {
 		return err
 	}
-	return h.gate.Catalogue.CheckNames(ctx, who.Workspace, t, config)
+	return h.gate.Catalogue.CheckReferences(ctx, who.Workspace, t, config)
 }
 
 func (h *toolHandlers) detach(ctx context.Context, who reeve.Principal, in *struct {

@@ -41,7 +41,7 @@ func TestO11_OverREST(t *testing.T) {
 		var note string
 		for deadline := reeve.Now().Add(30 * time.Second); note == "" ||
 			len(decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?state=completed", nil)).Runs) < 3; {
-			h.Settle(t.Context())
+			h.RunUntilIdle(t.Context())
 			for _, n := range decode[api.NotificationList](t, h.Want(200, nil, "GET", "/api/notifications", nil,
 				ann...)).Notifications {
 				note = n.ID

@@ -25,7 +25,7 @@ func furnishWakes(t *testing.T, h *reevetest.Host, agent string) (x wakeThings) 
 	h.Want(201, nil, "POST", "/api/schedules", object{"agent": agent, "name": "alpha's", "goal": "alpha's",
 		"cadence_type": "once", "cadence_value": soon})
 	for deadline := reeve.Now().Add(30 * time.Second); x.notification == ""; {
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		for _, n := range decode[api.NotificationList](t, h.Want(200, nil, "GET", "/api/notifications", nil)).
 			Notifications {
 			x.notification = n.ID
@@ -41,7 +41,7 @@ func furnishWakes(t *testing.T, h *reevetest.Host, agent string) (x wakeThings) 
 	h.Want(200, nil, "PATCH", at,
 		object{"config": object{"rehearsal": object{"steps": []any{object{"tool": "danger", "args": object{}}}}}})
 	x.wake = decode[reeve.Wake](t, h.Want(201, nil, "POST", at+"/wake", object{"input": "alpha's"})).RunKey
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	for _, r := range decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs?state=parked&agent="+agent, nil)).Runs {
 		x.run = r.ID
 	}
@@ -79,11 +79,11 @@ func (x wakeThings) samples(agentID string) map[string]sample {
 		"listSchedules":      {"/api/schedules", nil, false, reeve.Viewer},
 		"createSchedule": {"/api/schedules", object{"agent": agentID, "cadence_type": "interval",
 			"cadence_value": "2h"}, true, reeve.Member},
-		"getSchedule":       {"/api/schedules/" + x.schedule, nil, true, reeve.Viewer},
-		"updateSchedule":    {"/api/schedules/" + x.schedule, object{"name": "other"}, true, reeve.Member},
-		"deleteSchedule":    {"/api/schedules/" + x.schedule, nil, true, reeve.Member},
-		"listScheduleRuns":  {"/api/schedules/" + x.schedule + "/runs", nil, true, reeve.Viewer},
-		"listNotifications": {"/api/notifications", nil, false, reeve.Viewer},
-		"readNotification":  {"/api/notifications/" + x.notification + "/read", nil, true, reeve.Member},
+		"getSchedule":          {"/api/schedules/" + x.schedule, nil, true, reeve.Viewer},
+		"updateSchedule":       {"/api/schedules/" + x.schedule, object{"name": "other"}, true, reeve.Member},
+		"deleteSchedule":       {"/api/schedules/" + x.schedule, nil, true, reeve.Member},
+		"listScheduleRuns":     {"/api/schedules/" + x.schedule + "/runs", nil, true, reeve.Viewer},
+		"listNotifications":    {"/api/notifications", nil, false, reeve.Viewer},
+		"markNotificationRead": {"/api/notifications/" + x.notification + "/read", nil, true, reeve.Member},
 	}
 }

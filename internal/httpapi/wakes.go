@@ -35,7 +35,7 @@ func (h *wakeHandlers) list(ctx context.Context, who reeve.Principal, p Page,
 		if err != nil {
 			return err
 		}
-		f.For, f.After, f.Limit = visibleUser(who), p.Cursor, p.Limit
+		f.VisibleTo, f.After, f.Limit = visibleUser(who), p.Cursor, p.Limit
 		if out.Body.Wakes, err = snap.Queue().ListWakes(ctx, who.Workspace, f); reeve.CodeOf(err) == reeve.NotFound {
 			err = newInvalidCursor()
 		}

@@ -72,7 +72,7 @@ func (r *Summarizer) Step(ctx context.Context) (bool, time.Duration, error) {
 	var due bool
 	// a read first: most steps find nothing and should not wait for the write lock
 	err := r.DB.View(ctx, func(s *store.Snap) error {
-		held, err := s.System().Held(ctx)
+		held, err := s.System().IsHeld(ctx)
 		if err != nil || held {
 			return err
 		}

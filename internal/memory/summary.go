@@ -50,7 +50,7 @@ func (r *Summarizer) summarize(ctx context.Context, job store.Summary) error {
 	if len(turns) == 0 {
 		return reeve.Errorf(reeve.NotFound, "the conversation has no turns to summarize")
 	}
-	config, err := reeve.ReadConfig(agent.Config)
+	config, err := reeve.ParseAgentConfig(agent.Config)
 	if err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ func (t AgentsTx) movePointers(ctx context.Context, ended []reeve.Run) error {
 func (s Agents) Runtime(ctx context.Context, agent string) (reeve.AgentRuntime, error) {
 	r, _, err := queryOne(ctx, s.Snap, func(r scanner) (a reeve.AgentRuntime, err error) {
 		var last int64
-		err = r.Scan(&a.Failures, &last, &a.ActiveRun)
+		err = r.Scan(&a.FailureStreak, &last, &a.ActiveRun)
 		a.LastRunAt = timeOrNil(last)
 		return a, err
 	}, `SELECT failures, last_run_at, COALESCE((SELECT run_id FROM open_runs WHERE agent_id = $1 AND turn = 0
@@ -154,14 +154,14 @@ func (s Agents) Runtime(ctx context.Context, agent string) (reeve.AgentRuntime, 
 	running := count(`SELECT count(*) ` + open + `'running'`)
 	parked := count(`SELECT count(*) ` + open + `'parked'`)
 	queued := count(`SELECT count(*) FROM wakes WHERE agent_id = $1 AND state = 'queued'`)
-	r.AgentID, r.Runs, r.Queued, r.Status = agent, int(running+parked), int(queued), reeve.StatusIdle
+	r.AgentID, r.OpenRuns, r.QueuedWakes, r.Status = agent, int(running+parked), int(queued), reeve.AgentIdle
 	switch {
 	case running > 0:
-		r.Status = reeve.StatusRunning
+		r.Status = reeve.AgentRunning
 	case parked > 0:
-		r.Status = reeve.StatusParked
+		r.Status = reeve.AgentParked
 	case queued > 0:
-		r.Status = reeve.StatusQueued
+		r.Status = reeve.AgentQueued
 	}
 	return r, err
 }

@@ -58,7 +58,7 @@ func (s Ledger) ListApprovals(ctx context.Context, workspace string, state reeve
 	where := `workspace_id = $1 AND ($2 = '' OR CASE WHEN state = 'pending' AND expires_at <= $4 THEN 'expired'
 		ELSE state END = $2)`
 	args := []any{workspace, string(state), limit, reeve.Millis(s.now)}
-	if state == reeve.Pending {
+	if state == reeve.ApprovalPending {
 		where += ` AND state = 'pending'` // uses the index of pending approvals
 	}
 	if before != "" { // a separate condition, so that the index scan starts there

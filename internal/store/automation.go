@@ -130,8 +130,8 @@ func (s Automations) queueAutomations(ctx context.Context, into *[]string, agent
 		agents)
 }
 
-// Paused reports whether an automation is paused.
-func (s Automations) Paused(ctx context.Context, agent string) (bool, error) {
+// IsPaused reports whether an automation is paused.
+func (s Automations) IsPaused(ctx context.Context, agent string) (bool, error) {
 	at, _, err := queryOne(ctx, s.Snap, scanValue[int64], `SELECT paused_at FROM automations WHERE agent_id = $1`,
 		agent)
 	return at > 0, err

@@ -42,16 +42,16 @@ func (t RunsTx) SkipRetries(ctx context.Context, workspace, agent, why string) e
 		AND state = 'queued' AND reason = 'retry'`, workspace, agent, why)
 }
 
-// LeftItemNeedingAttention reports whether a run left an item that needs attention.
-func (s Runs) LeftItemNeedingAttention(ctx context.Context, agent, run string) (bool, error) {
+// HasItemNeedingAttention reports whether a run left an item that needs attention.
+func (s Runs) HasItemNeedingAttention(ctx context.Context, agent, run string) (bool, error) {
 	_, ok, err := queryOne(ctx, s.Snap, scanValue[string],
 		`SELECT item_id FROM items WHERE agent_id = $1 AND last_run = $2 AND state = 'needs_attention' LIMIT 1`, agent,
 		run)
 	return ok, err
 }
 
-// WasTested reports whether a dry run or a test of a script version has completed.
-func (s Runs) WasTested(ctx context.Context, agent, script string) (bool, error) {
+// IsTested reports whether a dry run or a test of a script version has completed.
+func (s Runs) IsTested(ctx context.Context, agent, script string) (bool, error) {
 	_, ok, err := queryOne(ctx, s.Snap, scanValue[string], `SELECT r.id FROM script_runs q JOIN runs r
 		ON r.id = q.run_id WHERE q.agent_id = $1 AND q.script_id = $2 AND q.type IN ('dry', 'test')
 		AND r.state = 'completed' LIMIT 1`, agent, script)

@@ -19,13 +19,13 @@ func scanBranch(r scanner) (b reeve.Branch, err error) {
 	return b, err
 }
 
-// OpenBranch returns the branch of a subject in a project. It inserts the branch if it does not exist.
-func (t AgentsTx) OpenBranch(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
+// GetOrInsertBranch returns the branch of a subject in a project. It inserts the branch if it does not exist.
+func (t AgentsTx) GetOrInsertBranch(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
 	if err := t.tx.exec(ctx, `INSERT INTO branches (id, workspace_id, project_id, kind, subject, name, base, head,
 		state, merged, merged_by, merged_at, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, '', '', $7, '', '', 0, $8, $8) ON CONFLICT (project_id, kind, subject)
 		DO NOTHING`,
-		b.ID, b.WorkspaceID, b.ProjectID, string(b.Kind), b.Subject, b.Name, string(reeve.BranchMaking),
+		b.ID, b.WorkspaceID, b.ProjectID, string(b.Kind), b.Subject, b.Name, string(reeve.BranchCreating),
 		reeve.Millis(t.now)); err != nil {
 		return b, err
 	}

@@ -50,10 +50,10 @@ const maxReservation = 1 << 53
 
 // PutBudget sets a subject's limits and keeps its used amounts. It refuses a parent that leads back to the budget.
 //
-// It locks the budget first, like a call that uses the budget, and then touches the workspace. Touching before reading
-// serializes concurrent changes, so that two of them cannot create a cycle together.
+// It locks the budget first, like a call that uses the budget, and then increments the workspace's revision.
+// Incrementing before reading serializes concurrent changes, so that two of them cannot create a cycle together.
 func (t LedgerTx) PutBudget(ctx context.Context, workspace string, b reeve.Budget) error {
-	if err := firstError(t.lockBudgetRow(ctx, workspace, b.Subject), t.tx.Touch(ctx, workspace),
+	if err := firstError(t.lockBudgetRow(ctx, workspace, b.Subject), t.tx.IncrementRevision(ctx, workspace),
 		t.checkNoCycle(ctx, workspace, b)); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (t LedgerTx) checkNoCycle(ctx context.Context, workspace string, b reeve.Bu
 
 // DeleteBudget deletes a subject's limits.
 func (t LedgerTx) DeleteBudget(ctx context.Context, workspace, subject string) error {
-	if err := firstError(t.lockBudgetRow(ctx, workspace, subject), t.tx.Touch(ctx, workspace)); err != nil {
+	if err := firstError(t.lockBudgetRow(ctx, workspace, subject), t.tx.IncrementRevision(ctx, workspace)); err != nil {
 		return err
 	}
 	n, err := t.tx.execCount(ctx, `DELETE FROM budgets WHERE workspace_id = $1 AND subject = $2`, workspace, subject)

@@ -117,7 +117,7 @@ func (t LedgerTx) InsertCall(ctx context.Context, c Call, pre Preconditions) err
 		pre.Automation, o.AgentID,
 		nullIfEmpty(o.ID), result.ID, o.ThreadID,
 		o.RunID, reeve.SanitizeText(o.Tool), o.ToolVersion, o.Policy, string(o.Effect), string(o.State), o.ArgsHash,
-		o.Base, string(o.Code), reeve.SanitizeText(o.Message), o.Tries,
+		o.Base, string(o.Code), reeve.SanitizeText(o.Message), o.Attempts,
 		millisOrZero(o.NextAttemptAt), o.Owner, string(o.Resolution), o.ResolvedBy, encodeUndo(o.Undo),
 		encodeSpent(o.Spent),
 		reeve.Millis(t.now), boolToInt(o.Deferred),

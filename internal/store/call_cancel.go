@@ -26,7 +26,7 @@ func (t LedgerTx) CancelAwaited(ctx context.Context, run reeve.Run) error {
 
 // cancelAwaitedCall closes one call for CancelAwaited, unless its outcome does not depend on the run.
 func (t LedgerTx) cancelAwaitedCall(ctx context.Context, run reeve.Run, op reeve.Operation) error {
-	is, info := op, reeve.ResultInfo{Status: "error", Code: reeve.Canceled, Spent: op.Spent, Attempts: op.Tries}
+	is, info := op, reeve.ResultInfo{Status: "error", Code: reeve.Canceled, Spent: op.Spent, Attempts: op.Attempts}
 	switch {
 	case op.State == reeve.Prepared && op.Deferred:
 		is.State, info.Message = reeve.DeniedOp, run.DescribeEnd()+" before it began"
@@ -36,7 +36,7 @@ func (t LedgerTx) cancelAwaitedCall(ctx context.Context, run reeve.Run, op reeve
 	case op.Effect == reeve.Read:
 		is.State, info.Message = reeve.Failed, run.DescribeEnd()+" before its outcome came"
 	default:
-		is.State, is.Resolution = reeve.Unknown, reeve.SkipIt
+		is.State, is.Resolution = reeve.Unknown, reeve.ResolveSkip
 		info.Code, info.Message = reeve.Skipped, run.DescribeEnd()+
 			" before its outcome came; whether it happened is not known"
 	}
@@ -49,7 +49,7 @@ func (t LedgerTx) cancelAwaitedCall(ctx context.Context, run reeve.Run, op reeve
 		return err
 	}
 	// a script does not wait for such an outcome unless it is cancelled
-	if !request.Via.FromBrain() || request.Via == reeve.ViaScript && run.State != reeve.RunCancelled {
+	if !request.Via.IsFromBrain() || request.Via == reeve.ViaScript && run.State != reeve.RunCancelled {
 		return nil
 	}
 	c.Result = &CallResult{ID: t.NewID(reeve.PrefixMessage), Content: info.Message,
@@ -68,7 +68,7 @@ func (t LedgerTx) FinishAfterRun(ctx context.Context, was, op reeve.Operation) e
 		return nil
 	}
 	run, err := t.tx.Runs().GetRun(ctx, op.WorkspaceID, op.RunID)
-	if reeve.CodeOf(err) == reeve.NotFound || err == nil && !run.State.Final() {
+	if reeve.CodeOf(err) == reeve.NotFound || err == nil && !run.State.IsFinal() {
 		return nil
 	}
 	if err != nil {

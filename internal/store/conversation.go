@@ -27,7 +27,7 @@ func (t ChatTx) InsertConversation(ctx context.Context, c reeve.Conversation) er
 		reeve.Millis(t.now)); err != nil {
 		return err
 	}
-	for _, p := range c.Members {
+	for _, p := range c.Participants {
 		if _, err := t.AddParticipant(ctx, c.ID, p); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (s Chat) GetConversation(ctx context.Context, workspace, user, id string) (
 	if err != nil {
 		return c, err
 	}
-	c.Members, err = queryAll(ctx, s.Snap, func(r scanner) (p reeve.Participant, err error) {
+	c.Participants, err = queryAll(ctx, s.Snap, func(r scanner) (p reeve.Participant, err error) {
 		var added int64
 		err = r.Scan(&p.Kind, &p.ID, &p.AddedBy, &added)
 		p.AddedAt = reeve.FromMillis(added)

@@ -46,7 +46,7 @@ type Snap struct {
 type Tx struct {
 	Snap
 	node    *nodeClock // this node's counter; nil until lockNode reads it
-	touched []string   // the workspaces that Touch has updated
+	touched []string   // the workspaces whose revision was incremented
 }
 
 // Now returns the time at which the transaction began.
@@ -68,7 +68,7 @@ func (db *DB) Update(ctx context.Context, f func(*Tx) error) error {
 		}
 		return g.close()
 	})
-	if why, ok := errors.AsType[Fault](err); ok && why.Kind == FaultUnsure {
+	if why, ok := errors.AsType[Fault](err); ok && why.Kind == FaultUncertain {
 		db.uncertainCommits.Add(1)
 	}
 	return UserError(err)

@@ -14,7 +14,7 @@ func encodeDelegators(list []reeve.Delegator) string {
 	}
 	rows := make([]delegatorRow, len(list))
 	for i, d := range list {
-		rows[i] = delegatorRow{d, d.Had}
+		rows[i] = delegatorRow{d, d.Rights}
 	}
 	return encodeJSONUnescaped(rows)
 }
@@ -23,7 +23,7 @@ func decodeDelegators(s string) (list []reeve.Delegator, err error) {
 	var rows []delegatorRow
 	err = decodeJSON("on_behalf_of", s, &rows)
 	for _, d := range rows {
-		d.Delegator.Had = d.Had
+		d.Delegator.Rights = d.Had
 		list = append(list, d.Delegator)
 	}
 	return list, err

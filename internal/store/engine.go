@@ -78,19 +78,19 @@ type FaultKind string
 
 // The kinds of faults.
 const (
-	FaultUnique   FaultKind = "unique"    // a row with the same key exists
-	FaultNotNull  FaultKind = "not null"  // a required value is missing
-	FaultForeign  FaultKind = "foreign"   // the row refers to a row that does not exist
-	FaultBusy     FaultKind = "busy"      // another process or transaction has locked the database
-	FaultFull     FaultKind = "full"      // the disk is full
-	FaultReadOnly FaultKind = "read only" // the file or server does not accept writes
-	FaultCorrupt  FaultKind = "corrupt"   // not a database, or a damaged one
-	FaultDisk     FaultKind = "disk"      // reading or writing a file failed; its content may be intact
-	FaultGone     FaultKind = "gone"      // the database's file was moved, replaced or truncated
-	FaultDown     FaultKind = "down"      // the database cannot be reached
-	FaultUnsure   FaultKind = "unsure"    // the commit was sent and its outcome is unknown
-	FaultLarge    FaultKind = "large"     // a value is longer than the engine allows
-	FaultOther    FaultKind = "other"
+	FaultUnique    FaultKind = "unique"    // a row with the same key exists
+	FaultNotNull   FaultKind = "not null"  // a required value is missing
+	FaultForeign   FaultKind = "foreign"   // the row refers to a row that does not exist
+	FaultBusy      FaultKind = "busy"      // another process or transaction has locked the database
+	FaultFull      FaultKind = "full"      // the disk is full
+	FaultReadOnly  FaultKind = "read only" // the file or server does not accept writes
+	FaultCorrupt   FaultKind = "corrupt"   // not a database, or a damaged one
+	FaultDisk      FaultKind = "disk"      // reading or writing a file failed; its content may be intact
+	FaultGone      FaultKind = "gone"      // the database's file was moved, replaced or truncated
+	FaultDown      FaultKind = "down"      // the database cannot be reached
+	FaultUncertain FaultKind = "unsure"    // the commit was sent and its outcome is unknown
+	FaultLarge     FaultKind = "large"     // a value is longer than the engine allows
+	FaultOther     FaultKind = "other"
 )
 
 func (f Fault) Error() string { return "database: " + string(f.Kind) + ": " + f.Err.Error() }
@@ -109,7 +109,7 @@ func diskError(f Fault) string { return reeve.SanitizeText(f.Err.Error()) }
 // outcome of a commit is unknown. The caller may retry.
 func IsTransient(err error) bool {
 	var f Fault
-	return errors.As(err, &f) && (f.Kind == FaultBusy || f.Kind == FaultDown || f.Kind == FaultUnsure)
+	return errors.As(err, &f) && (f.Kind == FaultBusy || f.Kind == FaultDown || f.Kind == FaultUncertain)
 }
 
 // UserError converts a Fault, or a context error, to a reeve.Error for people. It returns any other error unchanged.
@@ -162,7 +162,7 @@ func UserError(err error) error {
 	case FaultDown:
 		return newError(reeve.Unavailable, "database cannot be reached",
 			"check that the database runs and that its address is correct")
-	case FaultUnsure:
+	case FaultUncertain:
 		var cause Fault
 		if errors.As(f.Err, &cause) && cause.Kind == FaultDisk {
 			return newError(reeve.UnknownOutcome, "disk of the database failed during a commit: "+

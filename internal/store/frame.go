@@ -168,10 +168,10 @@ func (t ChatTx) appendUnmadeCalls(ctx context.Context, run reeve.Run, announced 
 // AppendEnd stores the missing results of a turn and then its end. It ignores runs that are not turns. A turn that its
 // brain completed has no missing results unless calls are pending.
 func (t ChatTx) AppendEnd(ctx context.Context, run reeve.Run) error {
-	if run.Reason != reeve.ReasonUser || !run.State.Final() {
+	if run.Reason != reeve.ReasonUser || !run.State.IsFinal() {
 		return nil
 	}
-	if run.State != reeve.RunCompleted || run.Pending > 0 {
+	if run.State != reeve.RunCompleted || run.PendingCalls > 0 {
 		if err := firstError(t.LockConversation(ctx, run.SessionID), t.appendMissingResults(ctx, run)); err != nil {
 			return err
 		}

@@ -19,9 +19,9 @@ func (db *DB) CheckPresent() error {
 	return nil
 }
 
-// Adopt compares the database's identity with the stored one before the server starts work; see [SystemTx.Adopt]. It
-// returns the hold, or nil if the server is not held.
-func (db *DB) Adopt(ctx context.Context, reason string) (hold *reeve.Hold, err error) {
+// AdoptIdentity compares the database's identity with the stored one before the server starts work; see
+// [SystemTx.AdoptIdentity]. It returns the hold, or nil if the server is not held.
+func (db *DB) AdoptIdentity(ctx context.Context, reason string) (hold *reeve.Hold, err error) {
 	identity := ""
 	if e, ok := db.engine.(Identified); ok {
 		if identity, err = e.Identity(ctx); err != nil {
@@ -29,7 +29,7 @@ func (db *DB) Adopt(ctx context.Context, reason string) (hold *reeve.Hold, err e
 		}
 	}
 	err = db.Update(ctx, func(tx *Tx) error {
-		if err := tx.System().Adopt(ctx, identity, reason); err != nil {
+		if err := tx.System().AdoptIdentity(ctx, identity, reason); err != nil {
 			return err
 		}
 		hold, err = tx.System().Hold(ctx)
@@ -38,10 +38,10 @@ func (db *DB) Adopt(ctx context.Context, reason string) (hold *reeve.Hold, err e
 	return hold, err
 }
 
-// Adopt stores the identity of the database. If it differs from the stored identity, the database was restored or
-// copied. Then, or if a reason is given, Adopt holds the server and creates a new node, so that its counters never
-// collide with those of the original.
-func (t SystemTx) Adopt(ctx context.Context, identity, reason string) error {
+// AdoptIdentity stores the identity of the database. If it differs from the stored identity, the database was restored
+// or copied. Then, or if a reason is given, AdoptIdentity holds the server and creates a new node, so that its counters
+// never collide with those of the original.
+func (t SystemTx) AdoptIdentity(ctx context.Context, identity, reason string) error {
 	scan := func(r scanner) (was string, err error) { return was, r.Scan(&was) }
 	was, _, err := queryOne(ctx, t.Snap, scan,
 		`UPDATE database_state SET identity = identity WHERE id = 1 RETURNING identity`)
@@ -69,20 +69,20 @@ func (t SystemTx) Adopt(ctx context.Context, identity, reason string) error {
 	if err := t.tx.lockNode(ctx); err != nil {
 		return err
 	}
-	return t.tx.TouchAll(ctx)
+	return t.tx.IncrementAllRevisions(ctx)
 }
 
-// Release ends the hold.
-func (t SystemTx) Release(ctx context.Context) error {
+// ReleaseHold ends the hold.
+func (t SystemTx) ReleaseHold(ctx context.Context) error {
 	if err := t.tx.exec(ctx, `UPDATE database_state SET held_at = 0, hold_reason = '', as_of = 0
 		WHERE id = 1`); err != nil {
 		return err
 	}
-	return t.tx.TouchAll(ctx)
+	return t.tx.IncrementAllRevisions(ctx)
 }
 
-// Held reports whether the server is held.
-func (s System) Held(ctx context.Context) (bool, error) {
+// IsHeld reports whether the server is held.
+func (s System) IsHeld(ctx context.Context) (bool, error) {
 	_, held, err := queryOne(ctx, s.Snap, scanValue[int64], selectHeld)
 	return held, err
 }
@@ -169,8 +169,8 @@ func (s System) HeldWork(ctx context.Context, workspace string,
 	for _, q := range heldQueries {
 		list, err := queryAll(ctx, s.Snap, func(r scanner) (w HeldItem, err error) {
 			var at int64
-			err = r.Scan(&w.ID, &w.Agent, &w.What, &w.Text, &w.UserID, &w.SessionID, &at)
-			w.Kind, w.WorkspaceID, w.Then, w.At = q.kind, workspace, q.then, timeOrNil(at)
+			err = r.Scan(&w.ID, &w.Agent, &w.Description, &w.Text, &w.UserID, &w.SessionID, &at)
+			w.Kind, w.WorkspaceID, w.OnResume, w.At = q.kind, workspace, q.then, timeOrNil(at)
 			w.Overdue = q.kind == reeve.HeldRun || slices.Contains(dueKinds, q.kind) && at <= reeve.Millis(s.now)
 			return w, err
 		}, `SELECT `+q.columns+` FROM `+q.from+` ORDER BY `+q.order+` LIMIT $2`, workspace, limit)
@@ -202,9 +202,9 @@ func (s System) HeldWork(ctx context.Context, workspace string,
 		at := op.CreatedAt
 		w := reeve.HeldWork{Kind: reeve.HeldOperation, ID: op.ID, WorkspaceID: workspace, Agent: names[op.AgentID],
 			At: &at, Overdue: true,
-			What: string(op.State) + ", " + string(op.Effect) + ": " + op.Tool, Then: "is resumed"}
+			Description: string(op.State) + ", " + string(op.Effect) + ": " + op.Tool, OnResume: "is resumed"}
 		if op.IsUncertainAfterRestore() {
-			w.Then = "becomes unknown; a person must say whether it happened since the backup"
+			w.OnResume = "becomes unknown; a person must say whether it happened since the backup"
 		}
 		work = append(work, HeldItem{HeldWork: w})
 	}

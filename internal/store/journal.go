@@ -34,8 +34,8 @@ func (s *Snap) Journal(who JournalScope) *JournalReader {
 	return &JournalReader{snap: s, scope: who, categories: map[string]bool{}}
 }
 
-// SeenCategories returns the categories that were used, in order.
-func (r *JournalReader) SeenCategories() []string { return slices.Sorted(maps.Keys(r.categories)) }
+// UsedCategories returns the categories that were used, in order.
+func (r *JournalReader) UsedCategories() []string { return slices.Sorted(maps.Keys(r.categories)) }
 
 // useCategory records a category. It returns OutOfScope if the scope does not include the category.
 func (r *JournalReader) useCategory(category string) error {
@@ -99,7 +99,7 @@ func (w *JournalWriter) newID(prefix string) string {
 
 // derivedID returns an id that is derived from parts and has the usual length.
 func derivedID(prefix string, parts ...string) string {
-	return reeve.Key(prefix, parts...)[:len(prefix)+1+26]
+	return reeve.DeriveID(prefix, parts...)[:len(prefix)+1+26]
 }
 
 // emit adds a token to the change unless it was added before.

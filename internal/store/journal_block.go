@@ -141,7 +141,7 @@ func (r *JournalReader) PlanBlocks(ctx context.Context, day string, in reeve.Pla
 }
 
 // Replan drafts a new plan of a day. It covers only the blocks in the scope.
-func (r *JournalReader) Replan(ctx context.Context, day string, in reeve.Replan) (p PlanDraft, err error) {
+func (r *JournalReader) Replan(ctx context.Context, day string, in reeve.PlanReplacement) (p PlanDraft, err error) {
 	var from time.Time
 	if in.From != "" {
 		if from, err = reeve.ParseTimeWithOffset("/from", in.From); err != nil {
@@ -175,7 +175,7 @@ func (w *JournalWriter) UpsertBlocks(ctx context.Context, day string, in reeve.P
 }
 
 // ApplyReplan replaces the blocks of a day. If base is not empty, it must be the base of the current draft.
-func (w *JournalWriter) ApplyReplan(ctx context.Context, day string, in reeve.Replan,
+func (w *JournalWriter) ApplyReplan(ctx context.Context, day string, in reeve.PlanReplacement,
 	base string) (reeve.DayPlan, error) {
 	p, err := w.Replan(ctx, day, in)
 	if err == nil {

@@ -116,7 +116,7 @@ func (w *JournalWriter) CreateChecklist(ctx context.Context, in reeve.ChecklistD
 	if err := reeve.CheckCount("/items", len(in.Items)); err != nil {
 		return c, err
 	}
-	items := make([]reeve.ItemDraft, len(in.Items))
+	items := make([]reeve.ChecklistItemDraft, len(in.Items))
 	for i, s := range in.Items {
 		if items[i].Title, err = reeve.CheckTitle("/items/"+strconv.Itoa(i), s); err != nil {
 			return c, err
@@ -129,7 +129,7 @@ func (w *JournalWriter) CreateChecklist(ctx context.Context, in reeve.ChecklistD
 }
 
 // appendItems adds new items at the end of a checklist.
-func (w *JournalWriter) appendItems(ctx context.Context, c *reeve.Checklist, drafts []reeve.ItemDraft) error {
+func (w *JournalWriter) appendItems(ctx context.Context, c *reeve.Checklist, drafts []reeve.ChecklistItemDraft) error {
 	next := nextPosition(*c)
 	for _, d := range drafts {
 		i := reeve.ChecklistItem{ChecklistID: c.ID, Title: d.Title, Checked: d.Checked, Position: next}
@@ -157,7 +157,8 @@ func tooManyItems(path string) error {
 }
 
 // AddItems adds items to a checklist and returns the checklist.
-func (w *JournalWriter) AddItems(ctx context.Context, list string, in reeve.ItemsDraft) (reeve.Checklist, error) {
+func (w *JournalWriter) AddItems(ctx context.Context, list string,
+	in reeve.ChecklistItemsDraft) (reeve.Checklist, error) {
 	c, t, err := w.Checklist(ctx, list)
 	if err != nil {
 		return c, err
@@ -171,7 +172,7 @@ func (w *JournalWriter) AddItems(ctx context.Context, list string, in reeve.Item
 	if len(c.Items)+len(in.Items) > maxItems {
 		return c, tooManyItems("/items")
 	}
-	drafts := make([]reeve.ItemDraft, len(in.Items))
+	drafts := make([]reeve.ChecklistItemDraft, len(in.Items))
 	for i, d := range in.Items {
 		if d.Title, err = reeve.CheckTitle("/items/"+strconv.Itoa(i)+"/title", d.Title); err != nil {
 			return c, err
@@ -183,11 +184,11 @@ func (w *JournalWriter) AddItems(ctx context.Context, list string, in reeve.Item
 }
 
 // ItemsEdit is an actual change of items, and the change that undoes it.
-type ItemsEdit struct{ Made, Undo []reeve.ItemChange }
+type ItemsEdit struct{ Changes, Undo []reeve.ChecklistItemChange }
 
 // UpdateItems changes items of a checklist.
 func (w *JournalWriter) UpdateItems(ctx context.Context, list string,
-	in reeve.ItemsChange) (c reeve.Checklist, e ItemsEdit, err error) {
+	in reeve.ChecklistItemsChange) (c reeve.Checklist, e ItemsEdit, err error) {
 	c, t, err := w.Checklist(ctx, list)
 	if err != nil {
 		return c, e, err
@@ -208,7 +209,7 @@ func (w *JournalWriter) UpdateItems(ctx context.Context, list string,
 		if !ok {
 			return c, e, notFound("item", v.ID)
 		}
-		item, made, back := &c.Items[i], reeve.ItemChange{ID: v.ID}, reeve.ItemChange{ID: v.ID}
+		item, made, back := &c.Items[i], reeve.ChecklistItemChange{ID: v.ID}, reeve.ChecklistItemChange{ID: v.ID}
 		if v.Title != nil {
 			title, err := reeve.CheckTitle("/items/"+strconv.Itoa(n)+"/title", *v.Title)
 			if err != nil {
@@ -226,7 +227,7 @@ func (w *JournalWriter) UpdateItems(ctx context.Context, list string,
 		if made.Title == nil && made.Checked == nil {
 			continue
 		}
-		e.Made, e.Undo = append(e.Made, made), append(e.Undo, back)
+		e.Changes, e.Undo = append(e.Changes, made), append(e.Undo, back)
 		w.emitListChange(c, t.CategoryID)
 		if err := w.putItem(ctx, item); err != nil {
 			return c, e, err

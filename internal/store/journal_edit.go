@@ -15,7 +15,7 @@ type TaskEdit struct {
 	Draft
 	Before         reeve.Task
 	After          reeve.Task
-	Made           reeve.TaskChange // the fields that actually change, with their new values
+	Changes        reeve.TaskChange // the fields that actually change, with their new values
 	Undo           reeve.TaskChange // undoes the change
 	removedLabels  []string         // labels that do not belong to the new category
 	restoredLabels []string         // labels that an undo restores
@@ -34,15 +34,15 @@ func (r *JournalReader) EditTask(ctx context.Context, id string, in reeve.TaskCh
 	if in.Title != nil { // trimmed as it will be stored, so that spaces alone are not a change
 		in.Title = new(strings.TrimSpace(*in.Title))
 	}
-	is.Title, e.Made.Title, e.Undo.Title = editField(&e.Draft, "title", was.Title, in.Title)
-	is.Description, e.Made.Description, e.Undo.Description = editField(&e.Draft, "description", was.Description,
+	is.Title, e.Changes.Title, e.Undo.Title = editField(&e.Draft, "title", was.Title, in.Title)
+	is.Description, e.Changes.Description, e.Undo.Description = editField(&e.Draft, "description", was.Description,
 		in.Description)
-	is.Status, e.Made.Status, e.Undo.Status = editField(&e.Draft, "status", was.Status, in.Status)
-	is.Priority, e.Made.Priority, e.Undo.Priority = editField(&e.Draft, "priority", was.Priority, in.Priority)
-	is.EstimateMinutes, e.Made.EstimateMinutes, e.Undo.EstimateMinutes = editField(&e.Draft, "estimate in minutes",
+	is.Status, e.Changes.Status, e.Undo.Status = editField(&e.Draft, "status", was.Status, in.Status)
+	is.Priority, e.Changes.Priority, e.Undo.Priority = editField(&e.Draft, "priority", was.Priority, in.Priority)
+	is.EstimateMinutes, e.Changes.EstimateMinutes, e.Undo.EstimateMinutes = editField(&e.Draft, "estimate in minutes",
 		was.EstimateMinutes, in.EstimateMinutes)
-	is.DueDate, e.Made.DueDate, e.Undo.DueDate = editField(&e.Draft, "due date", was.DueDate, in.DueDate)
-	is.Language, e.Made.Language, e.Undo.Language = editField(&e.Draft, "language", was.Language, in.Language)
+	is.DueDate, e.Changes.DueDate, e.Undo.DueDate = editField(&e.Draft, "due date", was.DueDate, in.DueDate)
+	is.Language, e.Changes.Language, e.Undo.Language = editField(&e.Draft, "language", was.Language, in.Language)
 	if err := is.Validate(); err != nil {
 		return e, err
 	}
@@ -51,19 +51,19 @@ func (r *JournalReader) EditTask(ctx context.Context, id string, in reeve.TaskCh
 			return e, err
 		}
 	}
-	rest := reeve.TaskRemainder{LabelIDs: e.removedLabels}
-	if was.ClosedAt != nil && !is.Status.Closed() {
+	rest := reeve.TaskLostValues{LabelIDs: e.removedLabels}
+	if was.ClosedAt != nil && !is.Status.IsClosed() {
 		rest.ClosedAt = was.ClosedAt.Format(time.RFC3339Nano)
 	}
 	if len(rest.LabelIDs) > 0 || rest.ClosedAt != "" {
-		e.Undo.Rest = &rest
+		e.Undo.LostValues = &rest
 	}
-	return e, r.restoreTask(ctx, &e, in.Rest)
+	return e, r.restoreTask(ctx, &e, in.LostValues)
 }
 
 // restoreTask adds to a draft what an undo restores besides fields. It returns Stale if a label no longer exists or
 // does not belong to the task's category.
-func (r *JournalReader) restoreTask(ctx context.Context, e *TaskEdit, rest *reeve.TaskRemainder) error {
+func (r *JournalReader) restoreTask(ctx context.Context, e *TaskEdit, rest *reeve.TaskLostValues) error {
 	if rest == nil {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (r *JournalReader) restoreTask(ctx context.Context, e *TaskEdit, rest *reev
 			e.restoredLabels = append(e.restoredLabels, id)
 		}
 	}
-	if rest.ClosedAt == "" || e.Before.Status.Closed() || !e.After.Status.Closed() {
+	if rest.ClosedAt == "" || e.Before.Status.IsClosed() || !e.After.Status.IsClosed() {
 		return nil
 	}
 	at, err := reeve.ParseTimeWithOffset("/restore/closed_at", rest.ClosedAt)
@@ -96,7 +96,7 @@ func (r *JournalReader) restoreTask(ctx context.Context, e *TaskEdit, rest *reev
 
 // NewValues returns the changed fields after the edit, and all labels of the task if labels change. An undo checks that
 // the task still has these values.
-func (e *TaskEdit) NewValues() any { return e.values(e.Made, e.After.LabelIDs) }
+func (e *TaskEdit) NewValues() any { return e.values(e.Changes, e.After.LabelIDs) }
 
 // OldValues returns the changed fields before the edit, in the same form as NewValues.
 func (e *TaskEdit) OldValues() any { return e.values(e.Undo, e.Before.LabelIDs) }
@@ -143,7 +143,7 @@ func (r *JournalReader) changeCategory(ctx context.Context, e *TaskEdit, to stri
 	e.addBase(dest.Record)
 	e.addLine("category: %q (%s) → %q (%s), with its checklists and time entries", from.Name, e.Before.CategoryID,
 		dest.Name, dest.ID)
-	e.After.CategoryID, e.Made.CategoryID, e.Undo.CategoryID = dest.ID, &dest.ID, &e.Before.CategoryID
+	e.After.CategoryID, e.Changes.CategoryID, e.Undo.CategoryID = dest.ID, &dest.ID, &e.Before.CategoryID
 	for _, id := range e.Before.LabelIDs {
 		l, ok, err := findRecord(ctx, r, scanLabel, "labels", labelColumns, id, false)
 		if err != nil {

@@ -33,7 +33,7 @@ func (r *JournalReader) isVisible(ctx context.Context, m map[string]any) (bool, 
 		user = plan.UserID
 	case "rating": // has the category of its target
 		if user == r.scope.User {
-			err := r.TouchTarget(ctx, reeve.RatingTarget(field("target_kind")), field("target_id"))
+			err := r.RecordTargetCategory(ctx, reeve.RatingTarget(field("target_kind")), field("target_id"))
 			return err == nil, ignoreHidden(err)
 		}
 	case "time_entry", "day_plan":

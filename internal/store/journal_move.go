@@ -73,7 +73,7 @@ func renderCheckbox(checked bool) string {
 }
 
 // MoveItems drafts a move of items to the end of another checklist.
-func (r *JournalReader) MoveItems(ctx context.Context, in reeve.ItemMove) (m ItemMoveDraft, err error) {
+func (r *JournalReader) MoveItems(ctx context.Context, in reeve.ChecklistItemMove) (m ItemMoveDraft, err error) {
 	if in.FromID == in.ToID {
 		return m, reeve.InvalidField("/to_checklist_id", "is the checklist of the items", "another checklist")
 	}
@@ -99,7 +99,7 @@ func (r *JournalReader) MoveItems(ctx context.Context, in reeve.ItemMove) (m Ite
 func quoteWithID(title, id string) string { return "\"" + title + "\" (" + id + ")" }
 
 // SplitItems drafts a move of items to a new task.
-func (r *JournalReader) SplitItems(ctx context.Context, in reeve.ItemSplit) (m ItemMoveDraft, err error) {
+func (r *JournalReader) SplitItems(ctx context.Context, in reeve.ChecklistItemSplit) (m ItemMoveDraft, err error) {
 	if err := m.loadSource(ctx, r, in.FromID, in.ItemIDs, in.PreserveState); err != nil {
 		return m, err
 	}
@@ -142,7 +142,8 @@ func (w *JournalWriter) moveItems(ctx context.Context, m *ItemMoveDraft) error {
 }
 
 // ApplyMove moves items and returns both checklists. If base is not empty, it must be the base of the current draft.
-func (w *JournalWriter) ApplyMove(ctx context.Context, in reeve.ItemMove, base string) ([]reeve.Checklist, error) {
+func (w *JournalWriter) ApplyMove(ctx context.Context, in reeve.ChecklistItemMove,
+	base string) ([]reeve.Checklist, error) {
 	m, err := w.MoveItems(ctx, in)
 	if err == nil {
 		err = m.CheckBase(base)
@@ -154,7 +155,7 @@ func (w *JournalWriter) ApplyMove(ctx context.Context, in reeve.ItemMove, base s
 }
 
 // ApplySplit moves items to a new task. If base is not empty, it must be the base of the current draft.
-func (w *JournalWriter) ApplySplit(ctx context.Context, in reeve.ItemSplit,
+func (w *JournalWriter) ApplySplit(ctx context.Context, in reeve.ChecklistItemSplit,
 	base string) (out reeve.TasksChanged, err error) {
 	m, err := w.SplitItems(ctx, in)
 	if err == nil {

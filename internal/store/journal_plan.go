@@ -74,8 +74,8 @@ func (w *JournalWriter) putPlan(ctx context.Context, p *reeve.DayPlan) error {
 	return w.putRecord(ctx, "day_plans", planColumns, &p.Record, p.UserID, p.Day)
 }
 
-// OpenPlan returns the user's plan of a day. It creates the plan if there is none.
-func (w *JournalWriter) OpenPlan(ctx context.Context, day string) (reeve.DayPlan, error) {
+// GetOrCreatePlan returns the user's plan of a day. It creates the plan if there is none.
+func (w *JournalWriter) GetOrCreatePlan(ctx context.Context, day string) (reeve.DayPlan, error) {
 	p, err := w.Plan(ctx, day)
 	if err == nil && p.CreatedAt.IsZero() {
 		err = w.putPlan(ctx, &p)

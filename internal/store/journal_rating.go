@@ -157,7 +157,7 @@ func (r *JournalReader) SummarizeRatings(ctx context.Context, f RatingFilter) (r
 	if err != nil {
 		return reeve.RatingSummary{}, err
 	}
-	out := reeve.RatingSummary{Count: min(len(list), maxCounted), Cut: len(list) > maxCounted,
+	out := reeve.RatingSummary{Count: min(len(list), maxCounted), Truncated: len(list) > maxCounted,
 		Scores: []reeve.ScoreSummary{}}
 	sums := map[string]*reeve.ScoreSummary{}
 	for _, v := range list[:out.Count] {

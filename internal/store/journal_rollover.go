@@ -76,7 +76,7 @@ func (c *CarryOverDraft) render() {
 }
 
 func checkClosing(path string, s reeve.TaskStatus) error {
-	if s != "" && !s.Closed() {
+	if s != "" && !s.IsClosed() {
 		return reeve.InvalidField(path, "does not close a task", "done or rejected")
 	}
 	return nil
@@ -138,7 +138,7 @@ func (r *JournalReader) Rollover(ctx context.Context, in reeve.Rollover) (c Carr
 	if err := c.loadSource(ctx, r, in.TaskID); err != nil {
 		return c, err
 	}
-	if c.source.Status.Closed() {
+	if c.source.Status.IsClosed() {
 		return c, reeve.Errorf(reeve.Conflict, "task %q is already %s", c.source.ID, c.source.Status).
 			Hintf("reopen the task first, or create a follow-up task")
 	}
@@ -169,7 +169,7 @@ func (c *CarryOverDraft) loadTarget(ctx context.Context, r *JournalReader, id st
 	if err != nil {
 		return err
 	}
-	if t.Status.Closed() {
+	if t.Status.IsClosed() {
 		return reeve.InvalidField("/target_task_id", "is a task that is "+string(t.Status), "a task that is not closed")
 	}
 	c.addBase(t.Record)

@@ -10,24 +10,24 @@ import (
 // only the category and the user of a row, and also find deleted rows, so that the decision on a repeated call is the
 // same as on the first one.
 
-// TouchCategory records categories. It ignores empty ids, like the other methods in this file.
-func (r *JournalReader) TouchCategory(ctx context.Context, ids ...string) error {
+// RecordCategories records categories. It ignores empty ids, like the other methods in this file.
+func (r *JournalReader) RecordCategories(ctx context.Context, ids ...string) error {
 	return useCategories(ids, "category", r, func(id string) (string, bool, error) {
 		c, ok, err := findRecord(ctx, r, scanCategory, "categories", categoryColumns, id, true)
 		return c.ID, ok, err
 	})
 }
 
-// TouchTask records the categories of tasks.
-func (r *JournalReader) TouchTask(ctx context.Context, ids ...string) error {
+// RecordTaskCategories records the categories of tasks.
+func (r *JournalReader) RecordTaskCategories(ctx context.Context, ids ...string) error {
 	return useCategories(ids, "task", r, func(id string) (string, bool, error) {
 		t, ok, err := findRecord(ctx, r, scanTask, "tasks", taskColumns, id, true)
 		return t.CategoryID, ok, err
 	})
 }
 
-// TouchChecklist records the categories of checklists.
-func (r *JournalReader) TouchChecklist(ctx context.Context, ids ...string) error {
+// RecordChecklistCategories records the categories of checklists.
+func (r *JournalReader) RecordChecklistCategories(ctx context.Context, ids ...string) error {
 	return useCategories(ids, "checklist", r, func(id string) (string, bool, error) {
 		c, ok, err := findRecord(ctx, r, scanChecklist, "checklists", checklistColumns, id, true)
 		if err != nil || !ok {
@@ -38,8 +38,8 @@ func (r *JournalReader) TouchChecklist(ctx context.Context, ids ...string) error
 	})
 }
 
-// TouchTimeEntry records the categories of the user's time entries.
-func (r *JournalReader) TouchTimeEntry(ctx context.Context, ids ...string) error {
+// RecordTimeEntryCategories records the categories of the user's time entries.
+func (r *JournalReader) RecordTimeEntryCategories(ctx context.Context, ids ...string) error {
 	return useCategories(ids, "time entry", r, func(id string) (string, bool, error) {
 		e, ok, err := findRecord(ctx, r, scanTimeEntry, "time_entries", timeColumns, id, true)
 		if err != nil || !ok || e.UserID != r.scope.User {
@@ -50,8 +50,8 @@ func (r *JournalReader) TouchTimeEntry(ctx context.Context, ids ...string) error
 	})
 }
 
-// TouchBlock records the categories of blocks of the user's plans.
-func (r *JournalReader) TouchBlock(ctx context.Context, ids ...string) error {
+// RecordBlockCategories records the categories of blocks of the user's plans.
+func (r *JournalReader) RecordBlockCategories(ctx context.Context, ids ...string) error {
 	return useCategories(ids, "plan block", r, func(id string) (string, bool, error) {
 		b, ok, err := findRecord(ctx, r, scanBlock, "plan_blocks", blockColumns, id, true)
 		if err != nil || !ok {
@@ -62,23 +62,23 @@ func (r *JournalReader) TouchBlock(ctx context.Context, ids ...string) error {
 	})
 }
 
-// TouchLabel records the categories of labels that belong to one.
-func (r *JournalReader) TouchLabel(ctx context.Context, ids ...string) error {
+// RecordLabelCategories records the categories of labels that belong to one.
+func (r *JournalReader) RecordLabelCategories(ctx context.Context, ids ...string) error {
 	return useCategories(ids, "label", r, func(id string) (string, bool, error) {
 		l, ok, err := findRecord(ctx, r, scanLabel, "labels", labelColumns, id, true)
 		return l.CategoryID, ok, err
 	})
 }
 
-// TouchTarget records the category of a rating's target.
-func (r *JournalReader) TouchTarget(ctx context.Context, kind reeve.RatingTarget, id string) error {
+// RecordTargetCategory records the category of a rating's target.
+func (r *JournalReader) RecordTargetCategory(ctx context.Context, kind reeve.RatingTarget, id string) error {
 	switch kind {
 	case reeve.RatedTask:
-		return r.TouchTask(ctx, id)
+		return r.RecordTaskCategories(ctx, id)
 	case reeve.RatedTimeEntry:
-		return r.TouchTimeEntry(ctx, id)
+		return r.RecordTimeEntryCategories(ctx, id)
 	case reeve.RatedPlanBlock:
-		return r.TouchBlock(ctx, id)
+		return r.RecordBlockCategories(ctx, id)
 	}
 	return reeve.InvalidField("/target_kind", "cannot be rated", "task, time_entry or plan_block")
 }

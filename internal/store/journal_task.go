@@ -114,7 +114,7 @@ func toStrings[S ~string](list []S) []string {
 }
 
 func (w *JournalWriter) putTask(ctx context.Context, t *reeve.Task) error {
-	if !t.Status.Closed() {
+	if !t.Status.IsClosed() {
 		t.ClosedAt = nil
 	} else if t.ClosedAt == nil {
 		now := w.tx.now

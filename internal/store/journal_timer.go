@@ -7,9 +7,9 @@ import (
 	"reeve"
 )
 
-// Running returns the user's running timer. It returns false if there is none. It ignores the scope, because a user has
-// one timer in all categories.
-func (r *JournalReader) Running(ctx context.Context) (reeve.TimeEntry, bool, error) {
+// RunningTimer returns the user's running timer. It returns false if there is none. It ignores the scope, because a
+// user has one timer in all categories.
+func (r *JournalReader) RunningTimer(ctx context.Context) (reeve.TimeEntry, bool, error) {
 	return queryOne(ctx, r.snap, scanTimeEntry, `SELECT `+recordColumns+timeColumns+` FROM time_entries
 		WHERE workspace_id = $1 AND user_id = $2 AND deleted_at = 0
 		AND ended_at = 0 ORDER BY started_at, id LIMIT 1`, r.scope.Workspace, r.scope.User)
@@ -24,7 +24,7 @@ func (w *JournalWriter) StartTimer(ctx context.Context, in reeve.TimerStart) (e 
 	if err := reeve.CheckText("/description", in.Note); err != nil {
 		return e, err
 	}
-	running, ok, err := w.Running(ctx)
+	running, ok, err := w.RunningTimer(ctx)
 	if err != nil {
 		return e, err
 	}
@@ -46,7 +46,7 @@ func (r *JournalReader) findTimerToStop(ctx context.Context,
 	in reeve.TimerStop) (e reeve.TimeEntry, t reeve.Task, err error) {
 	id := in.TimeEntryID
 	if id == "" {
-		running, ok, err := r.Running(ctx)
+		running, ok, err := r.RunningTimer(ctx)
 		if err != nil {
 			return e, t, err
 		}

@@ -264,7 +264,7 @@ func newMailRow(e reeve.Email) mailRow {
 		for end > 0 && !utf8.RuneStart(e.Body[end]) {
 			end--
 		}
-		e.Cut, e.Body = e.Cut+int64(len(e.Body)-end), e.Body[:end]
+		e.TruncatedBytes, e.Body = e.TruncatedBytes+int64(len(e.Body)-end), e.Body[:end]
 	}
 	m := mailRow{id: reeve.SanitizeText(e.MessageID), hash: reeve.MailHash(e)[:32], folder: truncateLine(e.Folder),
 		subject: truncateLine(e.Subject), sender: truncateLine(reeve.FormatAddress(e.Sender, e.SenderName)),
@@ -288,7 +288,7 @@ func newMailRow(e reeve.Email) mailRow {
 		names = append(names, a.Name)
 	}
 	m.attached = reeve.SanitizeText(strings.Join(names, "\n"))
-	m.detail = reeve.SanitizeText(encodeJSONUnescaped(mailDetail{Cc: len(e.Cc), Bcc: len(e.Bcc), Cut: e.Cut,
+	m.detail = reeve.SanitizeText(encodeJSONUnescaped(mailDetail{Cc: len(e.Cc), Bcc: len(e.Bcc), Cut: e.TruncatedBytes,
 		Attachments: e.Attachments}))
 	return m
 }
@@ -341,7 +341,7 @@ func scanMail(r scanner) (e reeve.Email, err error) {
 	if err := cmp.Or(decodeJSON("recipients", recipients, &full), decodeJSON("detail", detail, &d)); err != nil {
 		return e, err
 	}
-	e.Attachments, e.Cut = d.Attachments, d.Cut
+	e.Attachments, e.TruncatedBytes = d.Attachments, d.Cut
 	cc, bcc := len(full)-d.Cc-d.Bcc, len(full)-d.Bcc
 	e.To, e.Cc, e.Bcc = full[:cc], full[cc:bcc], full[bcc:]
 	e.Recipients = make([]string, 0, len(full))
@@ -353,9 +353,9 @@ func scanMail(r scanner) (e reeve.Email, err error) {
 	return e, nil
 }
 
-// RemoveMail deletes up to limit mails of a locked inbox and returns their number. If there is none left, it deletes
+// DeleteMail deletes up to limit mails of a locked inbox and returns their number. If there is none left, it deletes
 // the inbox.
-func (t MailTx) RemoveMail(ctx context.Context, box Inbox, limit int) (int64, error) {
+func (t MailTx) DeleteMail(ctx context.Context, box Inbox, limit int) (int64, error) {
 	n, err := t.tx.execCount(ctx,
 		`DELETE FROM emails WHERE id IN (SELECT id FROM emails WHERE inbox_id = $1 ORDER BY id LIMIT $2)`, box.ID,
 		limit)

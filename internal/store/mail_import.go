@@ -15,13 +15,13 @@ func scanImport(r scanner) (v reeve.MailImport, err error) {
 	var started, updated, finished int64
 	var replaces int
 	if err := r.Scan(&v.ID, &v.User, &v.Source, &v.State, &replaces, &v.Position, &v.Seen, &v.Added, &v.Replaced,
-		&v.Duplicate, &v.Bad, &notes, &started, &updated, &finished); err != nil {
+		&v.Duplicate, &v.Unreadable, &notes, &started, &updated, &finished); err != nil {
 		return v, err
 	}
 	v.Replace, v.StartedAt, v.UpdatedAt, v.FinishedAt = replaces == 1, reeve.FromMillis(started),
 		reeve.FromMillis(updated), mailTime(finished)
-	v.Notes = []reeve.MailNote{}
-	return v, decodeJSON("notes", notes, &v.Notes)
+	v.Problems = []reeve.MailProblem{}
+	return v, decodeJSON("notes", notes, &v.Problems)
 }
 
 // BeginImport starts an import. Unless q.Restart is set, it returns the user's open import of the same source if there
@@ -38,7 +38,7 @@ func (t MailTx) BeginImport(ctx context.Context, workspace, user string,
 		}
 	}
 	v := reeve.MailImport{ID: t.NewID(reeve.PrefixImport), User: user, Source: q.Source, State: reeve.ImportOpen,
-		Replace: q.Replace, Notes: []reeve.MailNote{}, StartedAt: t.now, UpdatedAt: t.now}
+		Replace: q.Replace, Problems: []reeve.MailProblem{}, StartedAt: t.now, UpdatedAt: t.now}
 	return v, t.tx.exec(ctx, `INSERT INTO mail_imports (workspace_id, `+importColumns+
 		`) VALUES ($1, $2, $6, $3, 'open', $4, '', 0, 0, 0, 0, 0, '[]', $5, $5, 0)`,
 		workspace, v.ID, v.Source, boolToInt(v.Replace), reeve.Millis(t.now), user)
@@ -78,7 +78,7 @@ func (t MailTx) putImport(ctx context.Context, workspace string, v reeve.MailImp
 	return t.tx.exec(ctx, `UPDATE mail_imports SET state = $3, position = $4, seen = $5, added = $6, replaced = $7,
 		duplicate = $8, bad = $9, notes = $10, updated_at = $11, finished_at = $12
 		WHERE workspace_id = $1 AND id = $2`, workspace, v.ID, v.State, v.Position, v.Seen, v.Added, v.Replaced,
-		v.Duplicate, v.Bad, reeve.SanitizeText(encodeJSONUnescaped(v.Notes)), reeve.Millis(t.now), finished)
+		v.Duplicate, v.Unreadable, reeve.SanitizeText(encodeJSONUnescaped(v.Problems)), reeve.Millis(t.now), finished)
 }
 
 // MailBatch is the mails between two positions of an import.
@@ -108,7 +108,7 @@ func (t MailTx) AddBatch(ctx context.Context, workspace, id string, b MailBatch)
 		return v, reeve.Errorf(reeve.Conflict, "import has reached position %q with another batch", b.Position).
 			Hintf("continue from this position; if another client continues the import, wait until it is done, or " +
 				"start again with restart")
-	case v.Done():
+	case v.IsDone():
 		return v, reeve.Errorf(reeve.Conflict, "import is done").Hintf("start a new import")
 	case v.Position != b.After:
 		return v, reeve.Errorf(reeve.Conflict, "import is at position %q, not at %q", v.Position, b.After).
@@ -118,12 +118,12 @@ func (t MailTx) AddBatch(ctx context.Context, workspace, id string, b MailBatch)
 	places := map[string]string{}
 	for _, l := range b.Lines {
 		v.Seen++
-		for _, n := range l.Notes {
-			v.AddNote(n, l.Place, false)
+		for _, n := range l.Problems {
+			v.AddProblem(n, l.Place, false)
 		}
 		if l.Email == nil {
-			v.Bad++
-			v.AddNote(l.Bad, l.Place, true)
+			v.Unreadable++
+			v.AddProblem(l.Error, l.Place, true)
 			continue
 		}
 		mails = append(mails, *l.Email)
@@ -136,7 +136,7 @@ func (t MailTx) AddBatch(ctx context.Context, workspace, id string, b MailBatch)
 	v.Added, v.Replaced, v.Duplicate, v.Position, v.UpdatedAt = v.Added+n.Added, v.Replaced+n.Replaced,
 		v.Duplicate+n.Duplicate, b.Position, t.now
 	for _, id := range n.Renamed {
-		v.AddNote("another mail has the same Message-ID; this one got a new id", places[id], false)
+		v.AddProblem("another mail has the same Message-ID; this one got a new id", places[id], false)
 	}
 	if err := t.tx.exec(ctx, `UPDATE mail_imports SET batch = $3 WHERE workspace_id = $1 AND id = $2`, workspace, id,
 		b.key()); err != nil {
@@ -151,7 +151,7 @@ func (b MailBatch) key() string { return reeve.Hash([]byte(b.After + "\n" + b.Ha
 // FinishImport finishes an import that is at its last position. It is idempotent.
 func (t MailTx) FinishImport(ctx context.Context, workspace, id, position string) (reeve.MailImport, error) {
 	v, err := t.lockImport(ctx, workspace, id)
-	if err != nil || v.Done() {
+	if err != nil || v.IsDone() {
 		return v, err
 	}
 	if v.Position != position {

@@ -18,9 +18,9 @@ type MailTerm struct {
 	Prefix bool      // the last word is a prefix
 }
 
-// AsWritten reports whether the term matches words as they are written, instead of their stems. Prefixes do not work
+// IsExact reports whether the term matches words as they are written, instead of their stems. Prefixes do not work
 // with stems, and names must not match by stems: Harry is not Harris.
-func (t MailTerm) AsWritten() bool {
+func (t MailTerm) IsExact() bool {
 	return t.Prefix || t.Field == SenderField || t.Field == ReceiverField
 }
 
@@ -144,7 +144,7 @@ func (w mailDialect) compile(q MailQuery) (m compiledQuery) {
 func (w mailDialect) anyOf(terms []MailTerm) indexQuery {
 	var forms, written []string
 	for _, t := range terms {
-		if t.AsWritten() {
+		if t.IsExact() {
 			written = append(written, w.term(t))
 		} else {
 			forms = append(forms, w.term(t))
@@ -289,7 +289,7 @@ var postgresMail = mailDialect{
 			return "(" + strings.Join(words, " <-> ") + ")"
 		}
 		write, attached := stripMarks, stripMarks
-		if t.AsWritten() {
+		if t.IsExact() {
 			write, attached = foldWord, foldAttachmentWord
 		}
 		if t.Field == AttachedField {
@@ -303,7 +303,7 @@ var postgresMail = mailDialect{
 		} else { // a sequence of words must be in one field
 			some = append(some, in("A", write), in("B", write), in("C", write), in("D", write))
 		}
-		if t.AsWritten() {
+		if t.IsExact() {
 			some = append(some, in("D", attached))
 		}
 		return "(" + strings.Join(some, " | ") + ")"

@@ -23,24 +23,24 @@ type MailSearch struct {
 	To      time.Time // exclusive. Default: no end
 	After   *MailCursor
 	Limit   int
-	// Most is the number of matches that are ranked. If there are more, the newest come first. Default: the number that
-	// the engine ranks in less than a second.
-	Most int
+	// MaxRanked is the number of matches that are ranked. If there are more, the newest come first. Default: the number
+	// that the engine ranks in less than a second.
+	MaxRanked int
 }
 
 // MailCursor is the position of a mail in the results of a search.
 type MailCursor struct {
 	Newest bool    // the results are ordered by date
-	Walk   bool    // there were too many results to rank, so they are read by date
+	ByDate bool    // there were too many results to rank, so they are read by date
 	Score  float64 // the mail's score, lowest first
 	ID     int64   // the mail's id
 }
 
 // MailPage is a page of search results.
 type MailPage struct {
-	Mails   []MailMatch
-	Next    *MailCursor // nil on the last page
-	Crowded bool        // there are too many results to rank, so they are ordered by date
+	Mails         []MailMatch
+	Next          *MailCursor // nil on the last page
+	TooManyToRank bool        // there are too many results to rank, so they are ordered by date
 }
 
 // MailMatch is a mail that was found, with the texts for its snippet.
@@ -64,7 +64,7 @@ type rankedMail struct {
 }
 
 func (r rankedMail) cursor(newest, walk bool) MailCursor {
-	return MailCursor{Newest: newest, Walk: walk, Score: r.score, ID: r.id}
+	return MailCursor{Newest: newest, ByDate: walk, Score: r.score, ID: r.id}
 }
 
 // SearchMail returns a page of mails, ordered by rank or by date. If more mails match than can be ranked, it orders
@@ -74,19 +74,19 @@ func (s Mail) SearchMail(ctx context.Context, q MailSearch) (page MailPage, err 
 		return page, nil
 	}
 	w := s.db.mailSearchDialect()
-	q.Most = cmp.Or(q.Most, w.maxRanked)
+	q.MaxRanked = cmp.Or(q.MaxRanked, w.maxRanked)
 	if q.After != nil {
 		q.Newest = q.After.Newest
 	}
 	var list []rankedMail
-	walk := !q.Query.hasTerms() || q.After != nil && q.After.Walk
-	page.Crowded = walk && q.Query.hasTerms()
+	walk := !q.Query.hasTerms() || q.After != nil && q.After.ByDate
+	page.TooManyToRank = walk && q.Query.hasTerms()
 	if !walk {
 		if list, err = s.rankMail(ctx, w, q); err != nil {
 			return page, err
 		}
-		if q.After == nil && len(list) > 0 && list[0].of > q.Most {
-			page.Crowded, walk = true, true
+		if q.After == nil && len(list) > 0 && list[0].of > q.MaxRanked {
+			page.TooManyToRank, walk = true, true
 		}
 	}
 	if walk {
@@ -126,7 +126,7 @@ func (s Mail) rankMail(ctx context.Context, w mailDialect, q MailSearch) ([]rank
 	terms, alone := q.Query.countTerms()
 	match := w.compile(q.Query)
 	form.count = !w.bm25 || q.Newest || form.after || !alone || !match.isSingle()
-	own := []any{first.first, last.last, some, from, to, q.Most + 1, q.Limit + 1, after.ID, after.Score}
+	own := []any{first.first, last.last, some, from, to, q.MaxRanked + 1, q.Limit + 1, after.ID, after.Score}
 	for {
 		args := &matchArgs{own: len(own)}
 		statement := w.rank(form, match, args)
@@ -139,7 +139,7 @@ func (s Mail) rankMail(ctx context.Context, w mailDialect, q MailSearch) ([]rank
 			return list, err
 		}
 		total, _, err := queryOne(ctx, s.Snap, scanValue[int64], `SELECT coalesce(sum(messages), 0) FROM inboxes`)
-		if err != nil || total <= int64(q.Most) || -list[0].score > maxBM25(terms, total, int64(q.Most)) {
+		if err != nil || total <= int64(q.MaxRanked) || -list[0].score > maxBM25(terms, total, int64(q.MaxRanked)) {
 			return list, err
 		}
 		form.count = true

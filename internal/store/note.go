@@ -26,13 +26,13 @@ func scanNoteInto(r scanner, n *reeve.Note, more ...any) (err error) {
 
 // noteOwner returns one search word that identifies the notes of an agent about a user.
 func noteOwner(workspace, agent, user string) string {
-	return strings.ReplaceAll(reeve.Key("o", workspace, agent, user), "_", "")
+	return strings.ReplaceAll(reeve.DeriveID("o", workspace, agent, user), "_", "")
 }
 
 // ExtractedNoteID returns the id of a note that is extracted from a turn. Equal content has the same id, so that a note
 // is stored only once.
 func ExtractedNoteID(workspace, agent, user, content string) string {
-	return reeve.Key(reeve.PrefixNote, workspace, agent, user, content)
+	return reeve.DeriveID(reeve.PrefixNote, workspace, agent, user, content)
 }
 
 // InsertNote inserts a note. It does nothing if a note with the id exists.

@@ -41,7 +41,7 @@ func (t QueueTx) InsertNotificationAndEvents(ctx context.Context, v reeve.Notifi
 		return false, err
 	}
 	return true, t.RecordChange(ctx, Change{Workspace: v.WorkspaceID, Agent: v.AgentID, Run: v.RunID,
-		Operation: reeve.Key("chg", v.ID), Tokens: v.Tokens(), Window: Window})
+		Operation: reeve.DeriveID("chg", v.ID), Tokens: v.Tokens(), Window: ChangeWindow})
 }
 
 // GetNotification returns a notification of a workspace.

@@ -22,7 +22,7 @@ func scanOperation(r scanner) (o reeve.Operation, err error) {
 	var undo, spent string
 	if err := r.Scan(&o.CallID, &o.WorkspaceID, &o.AgentID, &id, &o.ResultID, &o.ThreadID, &o.RunID, &o.Tool,
 		&o.ToolVersion, &o.Policy,
-		&o.Effect, &o.State, &o.ArgsHash, &o.Base, &o.Code, &o.Message, &o.Tries, &next, &o.Owner, &o.Resolution,
+		&o.Effect, &o.State, &o.ArgsHash, &o.Base, &o.Code, &o.Message, &o.Attempts, &next, &o.Owner, &o.Resolution,
 		&o.ResolvedBy, &undo, &spent,
 		&created, &updated, &deferred, &timeout, &inFlight); err != nil {
 		return o, err
@@ -45,9 +45,9 @@ func (t LedgerTx) TransitionOperation(ctx context.Context, was, is reeve.Operati
 			return err
 		}
 	}
-	change, args := "", []any{is.ID, string(was.State), was.Owner, was.Tries, string(was.Resolution), was.ResultID,
+	change, args := "", []any{is.ID, string(was.State), was.Owner, was.Attempts, string(was.Resolution), was.ResultID,
 		string(is.State), is.Base,
-		string(is.Code), reeve.SanitizeText(is.Message), is.Tries, millisOrZero(is.NextAttemptAt), is.Owner,
+		string(is.Code), reeve.SanitizeText(is.Message), is.Attempts, millisOrZero(is.NextAttemptAt), is.Owner,
 		string(is.Resolution), is.ResolvedBy, encodeUndo(is.Undo),
 		encodeSpent(is.Spent), reeve.Millis(t.now), is.ToolVersion, is.Policy, millisOrZero(is.TimeoutAt),
 		millisOrZero(is.InFlightUntil)}
@@ -132,9 +132,9 @@ func (s Ledger) ListUnknown(ctx context.Context, workspace string, limit int) ([
 		ORDER BY id LIMIT $2`, workspace, limit)
 }
 
-// RunIsParked returns the id of an operation of the run that waits for a person, or "" if none does. Operations of
-// accepted proposals do not count, because they proceed independently of the run.
-func (s Ledger) RunIsParked(ctx context.Context, workspace, run string) (string, error) {
+// FindParkedOperation returns the id of an operation of the run that waits for a person, or "" if none does. Operations
+// of accepted proposals do not count, because they proceed independently of the run.
+func (s Ledger) FindParkedOperation(ctx context.Context, workspace, run string) (string, error) {
 	id, _, err := queryOne(ctx, s.Snap, scanValue[string], `SELECT operation_id FROM calls WHERE run_id = $1
 		AND `+inWorkspace+
 		` AND `+awaitsPerson+` LIMIT 1`, run, workspace)

@@ -7,8 +7,8 @@ import (
 )
 
 // CancelRun cancels an open run and all runs that its calls started. It returns the cancelled runs, parents first. It
-// touches the workspace, so that a call that the gate has already decided on can no longer be recorded. The caller
-// calls AppendEnd for the cancelled turns when all else is written.
+// increments the workspace's revision, so that a call that the gate has already decided on can no longer be recorded.
+// The caller calls AppendEnd for the cancelled turns when all else is written.
 func (t RunsTx) CancelRun(ctx context.Context, was reeve.Run, why *reeve.Error) ([]reeve.Run, error) {
 	all := []reeve.Run{was}
 	for i := 0; i < len(all); i++ {
@@ -19,7 +19,7 @@ func (t RunsTx) CancelRun(ctx context.Context, was reeve.Run, why *reeve.Error) 
 		all = append(all, more...)
 	}
 	// A call locks the budgets before the workspace, so this must use the same order.
-	if err := firstError(t.DropRunBudgets(ctx, all...), t.tx.Touch(ctx, was.WorkspaceID)); err != nil {
+	if err := firstError(t.DeleteRunBudgets(ctx, all...), t.tx.IncrementRevision(ctx, was.WorkspaceID)); err != nil {
 		return nil, err
 	}
 	return t.cancelTree(ctx, was, why)
@@ -68,13 +68,13 @@ func (t RunsTx) cancelOne(ctx context.Context, was reeve.Run, why *reeve.Error) 
 		return was, err
 	}
 	// the budget of a run that was inserted after CancelRun listed the runs
-	if err := t.DropRunBudgets(ctx, was); err != nil || is.Answers == "" {
+	if err := t.DeleteRunBudgets(ctx, was); err != nil || is.CallerOperationID == "" {
 		return is, err
 	}
 	// Make the call that waits for this run due, so that the gate's loop completes it even if the caller does not.
 	return is, t.tx.exec(ctx,
 		`UPDATE calls SET next_attempt_at = $2 WHERE operation_id = $1 AND state = 'dispatched' AND owner = ''`,
-		is.Answers, reeve.Millis(t.now))
+		is.CallerOperationID, reeve.Millis(t.now))
 }
 
 // OpenRuns returns an agent's open runs.
@@ -111,9 +111,9 @@ func (s Runs) openChildren(ctx context.Context, run string) ([]reeve.Run, error)
 		run)
 }
 
-// ResumesUnaided reports whether a parked run will continue without a person, because it waits only for runs that will
-// end or continue without a person.
-func (s Runs) ResumesUnaided(ctx context.Context, run reeve.Run) (bool, error) {
+// ResumesWithoutPerson reports whether a parked run will continue without a person, because it waits only for runs that
+// will end or continue without a person.
+func (s Runs) ResumesWithoutPerson(ctx context.Context, run reeve.Run) (bool, error) {
 	if run.State != reeve.RunParked {
 		return false, nil
 	}
@@ -125,7 +125,7 @@ func (s Runs) ResumesUnaided(ctx context.Context, run reeve.Run) (bool, error) {
 		child, hasRun, err := s.FindDelegatedRun(ctx, op.ID)
 		unaided := hasRun && child.State != reeve.RunParked
 		if err == nil && hasRun && !unaided {
-			unaided, err = s.ResumesUnaided(ctx, child)
+			unaided, err = s.ResumesWithoutPerson(ctx, child)
 		}
 		if err != nil || !unaided {
 			return false, err

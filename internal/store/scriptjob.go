@@ -20,7 +20,7 @@ func scanScriptJob(r scanner) (k reeve.ScriptJob, err error) {
 	var created, closed int64
 	if err := r.Scan(&k.ID, &k.WorkspaceID, &k.Kind, &k.AgentID, &k.Automation, &k.WorkerID, &k.ScriptID, &was.Major,
 		&was.Minor, &k.RunID, &k.RunKey, &k.UserID, &k.Request,
-		&k.State, &k.Question, &talk, &k.ResultID, &is.Major, &is.Minor, &k.TimerID, &k.Message, &k.Tries, &created,
+		&k.State, &k.Question, &talk, &k.ResultID, &is.Major, &is.Minor, &k.TimerID, &k.Message, &k.Restarts, &created,
 		&closed); err != nil {
 		return k, err
 	}
@@ -31,7 +31,7 @@ func scanScriptJob(r scanner) (k reeve.ScriptJob, err error) {
 		k.Result = is.Version()
 	}
 	k.CreatedAt, k.ClosedAt = reeve.FromMillis(created), timeOrNil(closed)
-	return k, decodeJSON("talk", talk, &k.Talk)
+	return k, decodeJSON("talk", talk, &k.Exchanges)
 }
 
 // InsertScriptJob inserts a script job. It returns false if there is a repair job for this version already.
@@ -49,14 +49,15 @@ func (t AutomationsTx) InsertScriptJob(ctx context.Context, k reeve.ScriptJob) (
 func (t AutomationsTx) TransitionScriptJob(ctx context.Context, was reeve.ScriptJobState,
 	k reeve.ScriptJob) (bool, error) {
 	var closed int64
-	if k.State.Final() {
+	if k.State.IsFinal() {
 		closed = reeve.Millis(t.now)
 	}
 	n, err := t.tx.execCount(ctx,
 		`UPDATE script_jobs SET run_key = $3, state = $4, question = $5, talk = $6, result_id = $7, timer_id = $8,
 			message = $9, tries = $10, closed_at = $11, worker_id = $12 WHERE id = $1 AND state = $2`,
-		k.ID, string(was), k.RunKey, string(k.State), reeve.SanitizeText(k.Question), encodeJSON(k.Talk), k.ResultID,
-		k.TimerID, reeve.SanitizeText(k.Message), k.Tries, closed, k.WorkerID)
+		k.ID, string(was), k.RunKey, string(k.State), reeve.SanitizeText(k.Question), encodeJSON(k.Exchanges),
+		k.ResultID,
+		k.TimerID, reeve.SanitizeText(k.Message), k.Restarts, closed, k.WorkerID)
 	return n == 1, err
 }
 

@@ -19,7 +19,7 @@ func scanSubscription(r scanner) (v reeve.Subscription, err error) {
 // InsertSubscription inserts a subscription and stamps it. It fails if the agent is destroyed.
 func (t QueueTx) InsertSubscription(ctx context.Context, v reeve.Subscription) error {
 	// the gate caches whether the workspace has subscriptions
-	if err := t.tx.Revise(ctx, v.WorkspaceID); err != nil {
+	if err := t.tx.BeginRevision(ctx, v.WorkspaceID); err != nil {
 		return err
 	}
 	if err := t.lockLiveAgent(ctx, v.WorkspaceID, v.AgentID); err != nil {
@@ -52,7 +52,7 @@ func (s Queue) ListSubscriptions(ctx context.Context, workspace, agent string) (
 
 // DeleteSubscription deletes a subscription.
 func (t QueueTx) DeleteSubscription(ctx context.Context, workspace, id string) error {
-	if err := t.tx.Revise(ctx, workspace); err != nil {
+	if err := t.tx.BeginRevision(ctx, workspace); err != nil {
 		return err
 	}
 	if err := t.tx.recordRemoval(ctx, SharedSubscriptions, workspace, id); err != nil {
@@ -72,8 +72,8 @@ func (s Queue) ChangedIDs(ctx context.Context, workspace, operation string) ([]s
 		workspace, operation)
 }
 
-// Watched reports whether a workspace has subscriptions.
-func (s Queue) Watched(ctx context.Context, workspace string) (bool, error) {
+// HasSubscriptions reports whether a workspace has subscriptions.
+func (s Queue) HasSubscriptions(ctx context.Context, workspace string) (bool, error) {
 	_, ok, err := queryOne(ctx, s.Snap, scanValue[string], `SELECT id FROM subscriptions
 		WHERE workspace_id = $1 LIMIT 1`,
 		workspace)

@@ -41,11 +41,11 @@ func scanToolInto(r scanner, t *reeve.Tool, more ...any) (err error) {
 	return err
 }
 
-// PutTool inserts or replaces a tool and touches its workspace. After changing a tool of all workspaces, the caller
-// calls TouchAll.
+// PutTool inserts or replaces a tool and increments its workspace's revision. After changing a tool of all workspaces,
+// the caller calls IncrementAllRevisions.
 func (t AgentsTx) PutTool(ctx context.Context, v reeve.Tool) error {
 	if v.WorkspaceID != "" {
-		if err := t.tx.Touch(ctx, v.WorkspaceID); err != nil {
+		if err := t.tx.IncrementRevision(ctx, v.WorkspaceID); err != nil {
 			return err
 		}
 	}
@@ -98,9 +98,9 @@ func (s Agents) Catalogue(ctx context.Context, workspace string) ([]reeve.Tool, 
 	return queryAll(ctx, s.Snap, skipCorrupt(s.Snap, scanTool, nil), selectTools, workspace, "")
 }
 
-// Shadowed returns the workspace tools that have the same id as a tool of all workspaces. Only WorkspaceID and ID are
-// set.
-func (s Agents) Shadowed(ctx context.Context) ([]reeve.Tool, error) {
+// ShadowedTools returns the workspace tools that have the same id as a tool of all workspaces. Only WorkspaceID and ID
+// are set.
+func (s Agents) ShadowedTools(ctx context.Context) ([]reeve.Tool, error) {
 	return queryAll(ctx, s.Snap, func(r scanner) (t reeve.Tool, err error) {
 		err = r.Scan(&t.WorkspaceID, &t.ID)
 		return t, err
@@ -108,9 +108,9 @@ func (s Agents) Shadowed(ctx context.Context) ([]reeve.Tool, error) {
 		WHERE workspace_id = '') ORDER BY workspace_id, id`)
 }
 
-// DeleteTool deletes a workspace's own tool and its attachments, and touches the workspace.
+// DeleteTool deletes a workspace's own tool and its attachments, and increments the workspace's revision.
 func (t AgentsTx) DeleteTool(ctx context.Context, workspace, id string) error {
-	if err := t.tx.Touch(ctx, workspace); err != nil {
+	if err := t.tx.IncrementRevision(ctx, workspace); err != nil {
 		return err
 	}
 	n, err := t.tx.execCount(ctx, `DELETE FROM tools WHERE workspace_id = $1 AND id = $2`, workspace, id)

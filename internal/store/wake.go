@@ -80,8 +80,8 @@ func (t QueueTx) RecordChange(ctx context.Context, c Change) error {
 		[]string{"TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "BIGINT", "BIGINT"}, rows)
 }
 
-// Window is how long changes are collected before an agent is woken.
-const Window = 100 * time.Millisecond
+// ChangeWindow is how long changes are collected before an agent is woken.
+const ChangeWindow = 100 * time.Millisecond
 
 // RecordPersonChange is RecordChange for a change that a person made. The operation is derived from this node's stamp,
 // so it is the same on every node.
@@ -95,7 +95,7 @@ func (t QueueTx) RecordPersonChange(ctx context.Context, workspace string, token
 		return err
 	}
 	return t.RecordChange(ctx,
-		Change{Workspace: workspace, Operation: reeve.Key("chg", stamp.Node, strconv.FormatInt(stamp.Counter, 10)),
+		Change{Workspace: workspace, Operation: reeve.DeriveID("chg", stamp.Node, strconv.FormatInt(stamp.Counter, 10)),
 			Tokens: tokens, Window: window})
 }
 
@@ -298,11 +298,11 @@ func (t QueueTx) EndManyWakes(ctx context.Context, ends []WakeEnd) error {
 
 // WakeFilter selects wakes by agent, run or both. Other fields restrict the list further unless they are empty.
 type WakeFilter struct {
-	Agent string
-	Run   string
-	For   string // a user: only this user's wakes and those without a user
-	After string // a wake's run key
-	Limit int
+	Agent     string
+	Run       string
+	VisibleTo string // a user: only this user's wakes and those without a user
+	After     string // a wake's run key
+	Limit     int
 }
 
 // ListWakes returns a page of the wakes of an agent or a run, newest first.
@@ -310,7 +310,7 @@ func (s Queue) ListWakes(ctx context.Context, workspace string, f WakeFilter) ([
 	where := `workspace_id = $1 AND ($4 = '' OR user_id = '' OR user_id = $4)` + indexCondition(f.Agent, `agent_id = `,
 		`$2`) +
 		indexCondition(f.Run, `run_id <> '' AND run_id = `, `$3`)
-	args := []any{workspace, f.Agent, f.Run, f.For, f.Limit}
+	args := []any{workspace, f.Agent, f.Run, f.VisibleTo, f.Limit}
 	if f.After != "" {
 		last, err := s.GetWake(ctx, f.After)
 		if err == nil && last.WorkspaceID != workspace {

@@ -58,11 +58,11 @@ func (s Agents) WorkspaceIDs(ctx context.Context) ([]string, error) {
 	return queryAll(ctx, s.Snap, scanValue[string], `SELECT id FROM workspaces ORDER BY id`)
 }
 
-// Touch increments a workspace's revision, once in a transaction. Every change that can affect a decision of the gate
-// must touch the workspace in the same transaction: changes of tools, agents, attachments, profiles, budgets,
-// subscriptions, secrets and the kill switch, and the cancellation of a run. A call that the gate has decided on before
-// the change can then not be recorded after it.
-func (t *Tx) Touch(ctx context.Context, workspace string) error {
+// IncrementRevision increments a workspace's revision, once in a transaction. Every change that can affect a decision
+// of the gate must increment the revision in the same transaction: changes of tools, agents, attachments, profiles,
+// budgets, subscriptions, secrets and the kill switch, and the cancellation of a run. A call that the gate has decided
+// on before the change can then not be recorded after it.
+func (t *Tx) IncrementRevision(ctx context.Context, workspace string) error {
 	if slices.Contains(t.touched, workspace) {
 		return nil
 	}
@@ -70,25 +70,25 @@ func (t *Tx) Touch(ctx context.Context, workspace string) error {
 	return t.exec(ctx, `UPDATE workspaces SET revision = revision + 1 WHERE id = $1`, workspace)
 }
 
-// Revise begins a change that depends on current data and can affect a decision of the gate, such as a change of an
-// agent's settings. It serializes such changes within a workspace, so that each reads what the previous one wrote.
+// BeginRevision begins a change that depends on current data and can affect a decision of the gate, such as a change of
+// an agent's settings. It serializes such changes within a workspace, so that each reads what the previous one wrote.
 // Otherwise a concurrent change could write back old settings and undo a stop. It locks the node before the workspace,
 // like a call that writes to the journal. Agents and their rows come after the workspace.
-func (t *Tx) Revise(ctx context.Context, workspace string) error {
+func (t *Tx) BeginRevision(ctx context.Context, workspace string) error {
 	if err := t.lockNode(ctx); err != nil {
 		return err
 	}
-	return t.Touch(ctx, workspace)
+	return t.IncrementRevision(ctx, workspace)
 }
 
-// TouchAll increments the revision of every workspace.
-func (t *Tx) TouchAll(ctx context.Context) error {
+// IncrementAllRevisions increments the revision of every workspace.
+func (t *Tx) IncrementAllRevisions(ctx context.Context) error {
 	return t.exec(ctx, `UPDATE workspaces SET revision = revision + 1`)
 }
 
 // StopWorkspace turns the kill switch on or, if at is zero, off. Turning it on skips queued wakes; see skipWakes.
 func (t AgentsTx) StopWorkspace(ctx context.Context, id string, at time.Time, reason string) error {
-	if err := t.tx.Touch(ctx, id); err != nil {
+	if err := t.tx.IncrementRevision(ctx, id); err != nil {
 		return err
 	}
 	if err := t.tx.exec(ctx, `UPDATE workspaces SET stopped_at = $2, stop_reason = $3 WHERE id = $1`, id,

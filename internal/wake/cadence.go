@@ -185,7 +185,7 @@ func (c Cadence) MinInterval() (time.Duration, bool) {
 
 const (
 	onTimeWindow = time.Minute    // delay up to which a firing counts as on time
-	maxLookback  = 24 * time.Hour // age up to which missed firings run under RunAll
+	maxLookback  = 24 * time.Hour // age up to which missed firings run under RunAllMissed
 	maxDue       = 100            // limit for firings to run, and for missed firings to report
 )
 
@@ -224,7 +224,7 @@ func (c Cadence) Due(last, now time.Time, m reeve.Misfire) (d Due) {
 	newest := passed[len(passed)-1]
 	firstRun, mergesAll := len(passed), false // passed[firstRun:] are run
 	switch m {
-	case reeve.RunAll:
+	case reeve.RunAllMissed:
 		for firstRun > 0 && len(passed)-firstRun < maxDue && now.Sub(passed[firstRun-1]) <= maxLookback {
 			firstRun--
 		}

@@ -199,12 +199,12 @@ func TestDue(t *testing.T) {
 			"2026-06-02T07:00Z 2026-06-03T07:00Z", false, "2026-06-04T07:00Z"},
 		{"skip, the last on time", KindCron, daily, "2026-06-01T07:00Z", "2026-06-03T07:00Z", reeve.SkipMissed,
 			"2026-06-03T07:00Z", "2026-06-02T07:00Z", false, "2026-06-04T07:00Z"},
-		{"all within a day", KindCron, daily, "2026-06-01T07:00Z", "2026-06-04T07:00Z", reeve.RunAll,
+		{"all within a day", KindCron, daily, "2026-06-01T07:00Z", "2026-06-04T07:00Z", reeve.RunAllMissed,
 			"+2026-06-03T07:00Z 2026-06-04T07:00Z", "2026-06-02T07:00Z", false, "2026-06-05T07:00Z"},
-		{"all within a limit", KindCron, "* * * * *", "2026-06-01T00:00Z", "2026-06-01T09:30Z", reeve.RunAll,
+		{"all within a limit", KindCron, "* * * * *", "2026-06-01T00:00Z", "2026-06-01T09:30Z", reeve.RunAllMissed,
 			"+2026-06-01T07:51Z .. 2026-06-01T09:30Z (100)", "2026-06-01T06:11Z .. 2026-06-01T07:50Z (100)", true,
 			"2026-06-01T09:31Z"},
-		{"all beyond the window", KindCron, "0 7 1 * *", "2026-06-01T07:00Z", "2026-07-02T12:00Z", reeve.RunAll,
+		{"all beyond the window", KindCron, "0 7 1 * *", "2026-06-01T07:00Z", "2026-07-02T12:00Z", reeve.RunAllMissed,
 			"", "2026-07-01T07:00Z", false, "2026-08-01T07:00Z"},
 		{"missed ones have a limit", KindCron, hourly, "2026-06-01T00:00Z", "2026-06-11T00:30Z", "",
 			"+2026-06-11T00:00Z", "2026-06-06T20:00Z .. 2026-06-10T23:00Z (100)", true, "2026-06-11T01:00Z"},
@@ -265,7 +265,7 @@ func TestDueNeverRepeats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := rapid.SampledFrom([]reeve.Misfire{"", reeve.CatchUpOnce, reeve.SkipMissed, reeve.RunAll}).
+		m := rapid.SampledFrom([]reeve.Misfire{"", reeve.CatchUpOnce, reeve.SkipMissed, reeve.RunAllMissed}).
 			Draw(t, "misfire")
 		now := time.Date(2026, 3, 7, 12, 0, 0, 0, time.UTC)
 		last := now

@@ -48,7 +48,7 @@ func (r *Scheduler) DeliverStep(ctx context.Context) (int, time.Duration, error)
 	}
 	var due []reeve.Notification
 	err := r.DB.Update(ctx, func(tx *store.Tx) error {
-		held, err := tx.System().Held(ctx)
+		held, err := tx.System().IsHeld(ctx)
 		if err != nil || held {
 			return err
 		}
@@ -74,7 +74,7 @@ func (r *Scheduler) DeliverStep(ctx context.Context) (int, time.Duration, error)
 	}
 	next := pollInterval
 	err = r.DB.View(ctx, func(s *store.Snap) error {
-		held, err := s.System().Held(ctx)
+		held, err := s.System().IsHeld(ctx)
 		if err != nil || held {
 			return err
 		}

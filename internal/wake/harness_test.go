@@ -53,7 +53,7 @@ func (b *brain) Run(ctx context.Context, run reeve.Run, _ reeve.RunServer) reeve
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.busy[run.AgentID]--
-	if end.State.Final() && ctx.Err() == nil {
+	if end.State.IsFinal() && ctx.Err() == nil {
 		b.ends[run.Key]++
 	}
 	return end
@@ -144,7 +144,7 @@ func (w *harness) recordChange(key, op string, by reeve.Run) {
 	w.update(func(tx *store.Tx) error {
 		return tx.Queue().RecordChange(w.t.Context(), store.Change{Workspace: home, Agent: by.AgentID, Run: by.ID,
 			Operation: op,
-			Tokens:    []reeve.Token{{Class: reeve.SemanticKey, Name: key}}, Window: store.Window})
+			Tokens:    []reeve.Token{{Class: reeve.SemanticKey, Name: key}}, Window: store.ChangeWindow})
 	})
 	w.Wakeup()
 }
@@ -201,7 +201,7 @@ func (w *harness) checkAllEnded() {
 	byID := map[string]reeve.Run{}
 	for _, r := range w.listRuns("") {
 		byID[r.ID] = r
-		if !r.State.Final() {
+		if !r.State.IsFinal() {
 			w.t.Errorf("run %s of %s is %s", r.ID, r.AgentID, r.State)
 		}
 	}

@@ -88,7 +88,7 @@ func (q *Queue) WakeIn(ctx context.Context, tx *store.Tx, w reeve.Wake,
 		key = tx.NewID(reeve.PrefixRun)
 	}
 	input := w.Input
-	w = reeve.Wake{RunKey: reeve.Key("wake", string(reeve.ReasonManual), a.ID, w.UserID, key),
+	w = reeve.Wake{RunKey: reeve.DeriveID("wake", string(reeve.ReasonManual), a.ID, w.UserID, key),
 		WorkspaceID: a.WorkspaceID, AgentID: a.ID,
 		Reason: reeve.ReasonManual, ReasonID: w.UserID, UserID: w.UserID, Input: input, DueAt: tx.Now(),
 		State: reeve.WakeQueued, CreatedAt: tx.Now(),

@@ -291,7 +291,7 @@ func TestO17_DisabledWithAQueue(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			v.Misfire = reeve.RunAll
+			v.Misfire = reeve.RunAllMissed
 			return tx.Queue().PutTimer(t.Context(), v)
 		})
 		w.brain.do = func(context.Context, reeve.Run) reeve.RunEnd {
@@ -386,7 +386,7 @@ func TestL08_ARunThatAStepFindsIsServedOnce(t *testing.T) {
 		"a turn": func(w *harness, run reeve.Run, _ <-chan struct{}) { w.Enqueue(run) },
 		"a step of another run": func(w *harness, run reeve.Run, begun <-chan struct{}) {
 			left := make(chan struct{})
-			go func() { defer close(left); w.ServeBegun(w.t.Context(), run) }()
+			go func() { defer close(left); w.ServeStarted(w.t.Context(), run) }()
 			select {
 			case <-left:
 			case <-begun:
@@ -436,7 +436,7 @@ func TestL08_ARunThatAStepFindsIsServedOnce(t *testing.T) {
 	}
 }
 
-// ServeBegun with a context that does not end returns when the server stops, even if the store refuses the end of the
+// ServeStarted with a context that does not end returns when the server stops, even if the store refuses the end of the
 // run.
 func TestL08_AStoppedServerWaitsForNoStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -450,13 +450,13 @@ func TestL08_AStoppedServerWaitsForNoStore(t *testing.T) {
 		}}
 		stop := w.startLoop()
 		served := make(chan struct{})
-		go func() { defer close(served); w.ServeBegun(context.WithoutCancel(t.Context()), run) }()
+		go func() { defer close(served); w.ServeStarted(context.WithoutCancel(t.Context()), run) }()
 		time.Sleep(time.Second)
 		stop()
 		select {
 		case <-served:
 		case <-time.After(time.Minute):
-			t.Fatal("ServeBegun did not return")
+			t.Fatal("ServeStarted did not return")
 		}
 	})
 }
@@ -471,7 +471,7 @@ func (f *lostCommitEngine) Update(ctx context.Context, g func(store.Conn) error)
 	err := f.Engine.Update(ctx, g)
 	if err == nil && f.now {
 		f.now = false
-		return store.Fault{Kind: store.FaultUnsure, Err: errors.New("the connection broke")}
+		return store.Fault{Kind: store.FaultUncertain, Err: errors.New("the connection broke")}
 	}
 	return err
 }

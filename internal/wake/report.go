@@ -51,7 +51,8 @@ func (r *Scheduler) reportTimerRun(ctx context.Context, tx *store.Tx, t *reeve.T
 			return false, err
 		}
 		if err := tx.Queue().RecordChange(ctx, store.Change{Workspace: run.WorkspaceID, Agent: run.AgentID, Run: run.ID,
-			Operation: reeve.Key("chg", t.ID, run.ID), Tokens: t.Tokens(), Window: store.Window}); err != nil {
+			Operation: reeve.DeriveID("chg", t.ID, run.ID), Tokens: t.Tokens(),
+			Window: store.ChangeWindow}); err != nil {
 			return false, err
 		}
 	}
@@ -77,7 +78,7 @@ func (r *Scheduler) reportDisabledTimer(ctx context.Context, tx *store.Tx, t ree
 		return err
 	}
 	if err := tx.Queue().RecordChange(ctx, store.Change{Workspace: t.WorkspaceID,
-		Operation: tx.NewID(reeve.PrefixChange), Tokens: t.Tokens(), Window: store.Window}); err != nil ||
+		Operation: tx.NewID(reeve.PrefixChange), Tokens: t.Tokens(), Window: store.ChangeWindow}); err != nil ||
 		t.UserID == "" {
 		return err
 	}

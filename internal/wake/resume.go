@@ -53,7 +53,7 @@ func (r *Scheduler) SkipHeldWork(ctx context.Context, tx *store.Tx,
 // skipRun cancels a run, unless cancelling another run has cancelled it already.
 func (r *Scheduler) skipRun(ctx context.Context, tx *store.Tx, w reeve.HeldWork) ([]reeve.Run, error) {
 	run, err := tx.Runs().GetRun(ctx, w.WorkspaceID, w.ID)
-	if err != nil || run.State.Final() {
+	if err != nil || run.State.IsFinal() {
 		return nil, err
 	}
 	return tx.Runs().CancelRun(ctx, run, reeve.Errorf(reeve.Canceled, "%s", skippedAfterRestore))

@@ -105,7 +105,7 @@ func (r *Scheduler) endRuns(ctx context.Context, tx *store.Tx, batch []*pendingE
 	var timerIDs []string
 	causes := make([]reeve.Run, len(transitions))
 	for i, t := range transitions {
-		if causes[i] = t.Is; !moved[t.Is.ID] || !t.Is.State.Final() {
+		if causes[i] = t.Is; !moved[t.Is.ID] || !t.Is.State.IsFinal() {
 			continue
 		}
 		if causes[i], err = r.withOriginalReason(ctx, tx, t.Is); err != nil {
@@ -118,7 +118,7 @@ func (r *Scheduler) endRuns(ctx context.Context, tx *store.Tx, batch []*pendingE
 			timerIDs = append(timerIDs, causes[i].ReasonID)
 		}
 	}
-	if err := tx.Runs().DropRunBudgets(ctx, unattended...); err != nil {
+	if err := tx.Runs().DeleteRunBudgets(ctx, unattended...); err != nil {
 		return nil, err
 	}
 	timers, err := tx.Queue().LockTimers(ctx, timerIDs)
@@ -150,12 +150,13 @@ func (r *Scheduler) endRuns(ctx context.Context, tx *store.Tx, batch []*pendingE
 // a database cannot store.
 func applyEnd(tx *store.Tx, run reeve.Run, end reeve.RunEnd) reeve.Run {
 	run.State, run.Output, run.Owner = end.State, reeve.SanitizeText(end.Output), ""
-	run.Moves, run.Issues, run.Results, run.Pending, run.Spent = end.Moves, end.Issues, end.Results, end.Pending,
-		end.FailedSpent
+	run.ModelRequests, run.Issues, run.ResultsToResume, run.PendingCalls, run.Spent = end.ModelRequests, end.Issues,
+		end.ResultsToResume, end.PendingCalls,
+		end.FailedRequestCost
 	if end.Err != nil {
 		run.Code, run.Message, run.RetryAfter = end.Err.Code, reeve.SanitizeText(end.Err.Message), end.Err.RetryAfter
 	}
-	if run.State.Final() {
+	if run.State.IsFinal() {
 		now := tx.Now()
 		run.FinishedAt = &now
 	}
@@ -167,7 +168,7 @@ func applyEnd(tx *store.Tx, run reeve.Run, end reeve.RunEnd) reeve.Run {
 func (r *Scheduler) reportEnd(ctx context.Context, tx *store.Tx, timers map[string]*reeve.Timer, run, cause reeve.Run,
 	notify bool) (isNotified bool, err error) {
 	switch {
-	case !run.State.Final():
+	case !run.State.IsFinal():
 	case isTimerReason(cause.Reason):
 		return r.reportTimerRun(ctx, tx, timers[cause.ReasonID], cause, notify)
 	case run.Code == reeve.Crashed:
@@ -195,7 +196,7 @@ func (r *Scheduler) withOriginalReason(ctx context.Context, tx *store.Tx, run re
 // failCrashedRun fails a run that has crashed its server too often. The last owner may still be alive but silent.
 // Therefore it touches the workspace, so that no call that the gate judged before can be recorded afterwards.
 func (r *Scheduler) failCrashedRun(ctx context.Context, tx *store.Tx, run reeve.Run) ([]committedEnd, error) {
-	if err := tx.Touch(ctx, run.WorkspaceID); err != nil {
+	if err := tx.IncrementRevision(ctx, run.WorkspaceID); err != nil {
 		return nil, err
 	}
 	run.Attempts-- // the claim has counted an attempt that does not take place

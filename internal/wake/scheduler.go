@@ -138,7 +138,7 @@ func (r *Scheduler) End(ctx context.Context, workspace, id string, why *reeve.Er
 		if err != nil {
 			return err
 		}
-		if was.State.Final() {
+		if was.State.IsFinal() {
 			return reeve.Errorf(reeve.Conflict, "the run has ended: it is %s", was.State)
 		}
 		if ended, err = tx.Runs().CancelRun(ctx, was, why); err != nil {

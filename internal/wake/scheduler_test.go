@@ -314,11 +314,11 @@ func TestL10_TimersSurviveRestartAndCatchUpOnce(t *testing.T) {
 	})
 }
 
-// RunAll runs each missed firing in order, CatchUpOnce runs one, SkipMissed runs none.
+// RunAllMissed runs each missed firing in order, CatchUpOnce runs one, SkipMissed runs none.
 func TestL10_MisfirePolicies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, Limits{})
-		for _, m := range []reeve.Misfire{reeve.CatchUpOnce, reeve.SkipMissed, reeve.RunAll} {
+		for _, m := range []reeve.Misfire{reeve.CatchUpOnce, reeve.SkipMissed, reeve.RunAllMissed} {
 			w.insertAgent(string(m), 0)
 			w.insertTimer("t_"+string(m), string(m), "interval", "1h", "go")
 			w.update(func(tx *store.Tx) error {
@@ -334,7 +334,7 @@ func TestL10_MisfirePolicies(t *testing.T) {
 		stop := w.startLoop()
 		time.Sleep(time.Second)
 		stop()
-		for m, want := range map[reeve.Misfire]int{reeve.CatchUpOnce: 1, reeve.SkipMissed: 0, reeve.RunAll: 5} {
+		for m, want := range map[reeve.Misfire]int{reeve.CatchUpOnce: 1, reeve.SkipMissed: 0, reeve.RunAllMissed: 5} {
 			list := w.listRuns(string(m))
 			if len(list) != want {
 				t.Errorf("%s: %d runs, want %d", m, len(list), want)
@@ -553,7 +553,7 @@ func interleave(t *testing.T, rnd *rand.Rand) {
 			w.update(func(tx *store.Tx) error { return tx.Agents().StopWorkspace(t.Context(), home, at, "test") })
 		case 7:
 			for _, r := range w.listRuns("") {
-				if !r.State.Final() && rnd.IntN(3) == 0 {
+				if !r.State.IsFinal() && rnd.IntN(3) == 0 {
 					if _, err := w.Cancel(t.Context(), home, r.ID); reeve.CodeOf(err) != "" &&
 						reeve.CodeOf(err) != reeve.Conflict {
 						t.Fatal(err)

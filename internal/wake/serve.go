@@ -21,9 +21,9 @@ const (
 // resume it.
 func (r *Scheduler) Serve(ctx context.Context, run reeve.Run) { r.serve(ctx, run, func() {}) }
 
-// ServeBegun serves a run that this process has inserted and owns in the store. It returns at once if a step has
+// ServeStarted serves a run that this process has inserted and owns in the store. It returns at once if a step has
 // claimed the run as an orphan, because the caller of that step serves it.
-func (r *Scheduler) ServeBegun(ctx context.Context, run reeve.Run) {
+func (r *Scheduler) ServeStarted(ctx context.Context, run reeve.Run) {
 	r.mu.Lock()
 	isFree := r.activate(run.ID)
 	r.mu.Unlock()

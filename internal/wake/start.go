@@ -99,7 +99,7 @@ func (r *Scheduler) filterWakes(ctx context.Context, tx *store.Tx, known store.W
 	wakes []reeve.Wake) (wanted, skipped []reeve.Wake, err error) {
 	for _, w := range wakes {
 		agent, why := getAgentStatus(known, w)
-		if why == "" && !agent.Mode.Wakes(w.Reason) {
+		if why == "" && !agent.Mode.Allows(w.Reason) {
 			why = "the agent is " + string(agent.Mode)
 		}
 		if why == "" {
@@ -180,12 +180,12 @@ func (r *Scheduler) findSkipReason(ctx context.Context, tx *store.Tx, w reeve.Wa
 }
 
 // listMergeableWakes returns the wakes that one run can serve together with first: all queued changes of an agent, or
-// all queued firings of a timer, unless its misfire policy is RunAll. A manual wake is served alone.
+// all queued firings of a timer, unless its misfire policy is RunAllMissed. A manual wake is served alone.
 func (r *Scheduler) listMergeableWakes(ctx context.Context, tx *store.Tx, first reeve.Wake) ([]reeve.Wake, error) {
 	if first.SessionID != "" {
 		t, err := tx.Snap.Queue().GetTimer(ctx, first.WorkspaceID, "", first.ReasonID)
 		switch {
-		case reeve.CodeOf(err) == reeve.NotFound || err == nil && t.Misfire == reeve.RunAll:
+		case reeve.CodeOf(err) == reeve.NotFound || err == nil && t.Misfire == reeve.RunAllMissed:
 			return []reeve.Wake{first}, nil
 		case err != nil:
 			return nil, &unreadableWake{first.RunKey, err}

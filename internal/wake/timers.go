@@ -86,5 +86,5 @@ func (r *Scheduler) fireTimer(ctx context.Context, tx *store.Tx, t reeve.Timer,
 
 // firingKey returns the run key of a firing. It is the same on every server and after every crash.
 func firingKey(t reeve.Timer, at time.Time) string {
-	return reeve.Key("wake", string(reeve.ReasonTimer), t.AgentID, t.ID, fmt.Sprint(reeve.Millis(at)))
+	return reeve.DeriveID("wake", string(reeve.ReasonTimer), t.AgentID, t.ID, fmt.Sprint(reeve.Millis(at)))
 }

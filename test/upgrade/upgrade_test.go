@@ -23,7 +23,7 @@ import (
 var keep = flag.Bool("keep", false, "write backups of a database of the current schema version to testdata")
 
 // version is the schema version of the newest backups in testdata.
-const version = "100"
+const version = "101"
 
 // secretKey seals the secrets in the backups.
 var secretKey = strings.Repeat("ab", 32)
@@ -75,7 +75,7 @@ func fill(t *testing.T, h *reevetest.Host) {
 		t.Fatal(err)
 	}
 	h.Want(http.StatusCreated, nil, "POST", "/api/automations/triage/runs", object{})
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 
 	h.Agent("clerk", "file_write", "file_read", "write_file")
 	h.Want(http.StatusNoContent, nil, "PUT", "/api/secrets/LAMP", object{"value": "a lamp in the window"})
@@ -97,7 +97,7 @@ func fill(t *testing.T, h *reevetest.Host) {
 	var c reeve.Conversation
 	h.Want(http.StatusCreated, &c, "POST", "/api/conversations", object{"agent": "clerk", "title": "before"})
 	h.Want(http.StatusCreated, nil, "POST", "/api/conversations/"+c.ID+"/turns", object{"content": "hello"})
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 }
 
 // open restores a backup as an operator does and starts a server on it.
@@ -141,7 +141,7 @@ func check(t *testing.T, h *reevetest.Host) {
 		}
 	}
 	h.Want(http.StatusCreated, nil, "POST", "/api/automations/triage/runs", object{})
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	again := items
 	h.Want(http.StatusOK, &again, "GET", "/api/automations/triage/items", nil)
 	if items.Total == 0 || again.Total != items.Total {
@@ -170,7 +170,7 @@ func check(t *testing.T, h *reevetest.Host) {
 	}
 	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox.Approvals[0].ID+"/decision",
 		object{"decision": "approve"})
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	var done reeve.Operation
 	h.Want(http.StatusOK, &done, "GET", "/api/operations/"+inbox.Approvals[0].OperationID, nil)
 	// An approval does not cover a tool whose contract a later version changed. Such a call is denied.
@@ -198,7 +198,7 @@ func check(t *testing.T, h *reevetest.Host) {
 	var turn reeve.Turn
 	at := "/api/conversations/" + conversations.Conversations[0].ID + "/turns"
 	h.Want(http.StatusCreated, &turn, "POST", at, object{"content": "and now?"})
-	h.Settle(t.Context())
+	h.RunUntilIdle(t.Context())
 	var turns api.TurnList
 	h.Want(http.StatusOK, &turns, "GET", at, nil)
 	if len(turns.Turns) != 2 || turns.Turns[0].State != reeve.RunCompleted {

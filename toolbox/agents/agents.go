@@ -54,7 +54,7 @@ func (p *Pack) Tools() []reeve.Tool {
 		time.Duration) error) reeve.Tool {
 		return reeve.MustTool(reeve.Tool{ID: id, Name: name, Description: what, Category: "agents", Pack: "agents",
 			Effect: reeve.Local, Risk: reeve.MediumRisk, ConfigSchema: config,
-			Check: p.check, Settings: p.checkSettings, Awaits: true, TimeoutMS: 10_000},
+			Check: p.check, CheckSettings: p.checkSettings, AwaitsOutcome: true, TimeoutMS: 10_000},
 			func(ctx context.Context, in callArgs) (string, error) {
 				inv := reeve.InvocationFrom(ctx)
 				set, err := readSettings(inv.Config)
@@ -77,7 +77,7 @@ func (p *Pack) Tools() []reeve.Tool {
 
 // readSettings decodes the settings of an attachment.
 func readSettings(config json.RawMessage) (s settings, err error) {
-	err = reeve.Settings("calls of other agents", config, &s)
+	err = reeve.DecodeSettings("calls of other agents", config, &s)
 	return s, err
 }
 

@@ -79,7 +79,7 @@ func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
 		passed++
 		out.Entries, places = append(out.Entries, describe(name, info)), append(places, passed)
 	}
-	return reeve.Page(inv, len(out.Entries), func(n int) (listResult, error) {
+	return reeve.LongestPage(inv, len(out.Entries), func(n int) (listResult, error) {
 		page := out
 		page.Entries, page.More = out.Entries[:n], out.More || n < len(out.Entries)
 		if page.More {

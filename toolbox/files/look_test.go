@@ -269,7 +269,7 @@ func TestO01_AListingFitsWhatIsShown(t *testing.T) {
 	after := ""
 	for pages := 0; ; pages++ {
 		inv := w.invocation(m{"path": "/shared/d", "after": after})
-		inv.Fits = func(v any) bool { return len(w.text(v)) <= 5000 }
+		inv.FitsOutput = func(v any) bool { return len(w.text(v)) <= 5000 }
 		out, err := w.run("file_list", inv)
 		if err != nil {
 			t.Fatal(err)

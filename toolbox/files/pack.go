@@ -83,7 +83,7 @@ func (p *Pack) Tools() []reeve.Tool {
 		p.vaultTool(),
 	}
 	for i := range tools {
-		tools[i].Settings = p.checkSettings
+		tools[i].CheckSettings = p.checkSettings
 	}
 	return tools
 }
@@ -117,5 +117,5 @@ func declare(id, name, description, capability string, effect reeve.Effect, limi
 	settings, _ := reeve.SchemaFor[projectConfig]() // cannot fail for a plain struct; a test covers it
 	return reeve.Tool{ID: id, Name: name, Description: description, Capability: capability, Effect: effect,
 		TimeoutMS: limit.Milliseconds(), Category: "filesystem", Pack: "files", ConfigSchema: settings,
-		Names: []string{"path", "name", "next", "from", "to"}}
+		FileNameFields: []string{"path", "name", "next", "from", "to"}}
 }

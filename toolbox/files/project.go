@@ -52,7 +52,7 @@ func (p *Pack) project(ctx context.Context, inv *reeve.Invocation) (string, erro
 		return "", nil
 	}
 	var c projectConfig
-	if err := reeve.Settings("this tool", inv.Config, &c); err != nil {
+	if err := reeve.DecodeSettings("this tool", inv.Config, &c); err != nil {
 		return "", err
 	}
 	if c.Project != "" {
@@ -68,7 +68,8 @@ func (p *Pack) project(ctx context.Context, inv *reeve.Invocation) (string, erro
 // checkSettings refuses a project that there is not.
 func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 	var c projectConfig
-	if err := reeve.Settings("this tool", inv.Config, &c); err != nil || c.Project == "" || p.cfg.Projects == nil {
+	if err := reeve.DecodeSettings("this tool", inv.Config, &c); err != nil || c.Project == "" ||
+		p.cfg.Projects == nil {
 		return err
 	}
 	if reeve.CodeOf(p.cfg.Projects.Check(ctx, inv.Workspace, c.Project)) == reeve.NotFound {

@@ -139,7 +139,7 @@ func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
 	if in.Limit > 0 {
 		return page(limit) // whoever asks for so much is given it: what is not shown of it is kept
 	}
-	return reeve.Page(inv, min(limit, len(text)), page)
+	return reeve.LongestPage(inv, min(limit, len(text)), page)
 }
 
 // notText says why a file is no text by bytes of it, which begin at an offset: it holds NUL and is UTF-8 up to there,

@@ -137,7 +137,7 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 // searchLimit decides between what the call says, what the agent's settings say, and the default.
 func searchLimit(limit int, config json.RawMessage) (int, error) {
 	var c searchConfig
-	if err := reeve.Settings("file_search", config, &c); err != nil {
+	if err := reeve.DecodeSettings("file_search", config, &c); err != nil {
 		return 0, err
 	}
 	for _, n := range []int{limit, c.DefaultLimit} {

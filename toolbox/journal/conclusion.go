@@ -20,10 +20,10 @@ func (p *Pack) conclusionTools() []reeve.Tool {
 				"and " +
 				"done items stay. The two tasks are linked in both directions."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.FollowUp) error {
-				if err := r.TouchTask(ctx, in.SourceTaskID); err != nil {
+				if err := r.RecordTaskCategories(ctx, in.SourceTaskID); err != nil {
 					return err
 				}
-				return r.TouchCategory(ctx, in.CategoryID)
+				return r.RecordCategories(ctx, in.CategoryID)
 			},
 			func(ctx context.Context, w *store.JournalWriter, in reeve.FollowUp, inv *reeve.Invocation) (writeResult,
 				error) {
@@ -41,7 +41,7 @@ func (p *Pack) conclusionTools() []reeve.Tool {
 				"items stay, and the two tasks are linked in both directions. Without open items it only " +
 				"closes the task."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.Rollover) error {
-				return r.TouchTask(ctx, in.TaskID, in.TargetTaskID)
+				return r.RecordTaskCategories(ctx, in.TaskID, in.TargetTaskID)
 			},
 			func(ctx context.Context, w *store.JournalWriter, in reeve.Rollover, inv *reeve.Invocation) (writeResult,
 				error) {

@@ -172,7 +172,7 @@ func newClassifier[In any](p *Pack, capability string, names touchFunc[In]) reev
 		err = p.DB.View(ctx, func(s *store.Snap) error {
 			r := s.Journal(who)
 			err := names(ctx, r, in)
-			seen = r.SeenCategories()
+			seen = r.UsedCategories()
 			return err
 		})
 		if slices.ContainsFunc(seen, func(c string) bool { return !slices.Contains(inv.Categories, c) }) {

@@ -18,7 +18,7 @@ type blockArgs struct {
 
 type replanArgs struct {
 	Day string `json:"plan_date" minLength:"10" maxLength:"10" doc:"YYYY-MM-DD"`
-	reeve.Replan
+	reeve.PlanReplacement
 }
 
 type pinArgs struct {
@@ -33,17 +33,17 @@ func planResult(p reeve.DayPlan, err error) (writeResult, error) { return writeR
 // touchBlocks records the current and the new categories of blocks.
 func touchBlocks(ctx context.Context, r *store.JournalReader, drafts []reeve.BlockDraft, others []string) error {
 	for _, d := range drafts {
-		if err := r.TouchBlock(ctx, d.ID); err != nil {
+		if err := r.RecordBlockCategories(ctx, d.ID); err != nil {
 			return err
 		}
-		if err := r.TouchCategory(ctx, d.CategoryID); err != nil {
+		if err := r.RecordCategories(ctx, d.CategoryID); err != nil {
 			return err
 		}
-		if err := r.TouchTask(ctx, d.TaskID); err != nil {
+		if err := r.RecordTaskCategories(ctx, d.TaskID); err != nil {
 			return err
 		}
 	}
-	return r.TouchBlock(ctx, others...)
+	return r.RecordBlockCategories(ctx, others...)
 }
 
 func (p *Pack) planTools() []reeve.Tool {
@@ -55,7 +55,7 @@ func (p *Pack) planTools() []reeve.Tool {
 			Description: "Get the user's plan for a day: time blocks and pinned tasks in the categories that you may " +
 				"access. Creates an empty plan if there is none."}, nil,
 			func(ctx context.Context, w *store.JournalWriter, in planArgs, _ *reeve.Invocation) (writeResult, error) {
-				return planResult(w.OpenPlan(ctx, in.Day))
+				return planResult(w.GetOrCreatePlan(ctx, in.Day))
 			}),
 		newWriteTool(p, reeve.Tool{ID: "upsert_day_plan_blocks", Name: "Upsert Day Plan Blocks",
 			Capability: DayPlanWrite,
@@ -71,7 +71,7 @@ func (p *Pack) planTools() []reeve.Tool {
 			Risk:        reeve.LowRisk,
 			Description: "Pin tasks to the user's plan for a day, or unpin them."},
 			func(ctx context.Context, r *store.JournalReader, in pinArgs) error {
-				return r.TouchTask(ctx, append(append([]string{}, in.Pin...), in.Unpin...)...)
+				return r.RecordTaskCategories(ctx, append(append([]string{}, in.Pin...), in.Unpin...)...)
 			},
 			func(ctx context.Context, w *store.JournalWriter, in pinArgs, inv *reeve.Invocation) (writeResult, error) {
 				if len(in.Pin)+len(in.Unpin) == 0 {
@@ -99,10 +99,10 @@ func (p *Pack) planTools() []reeve.Tool {
 			},
 			func(ctx context.Context, w *store.JournalWriter, in replanArgs, inv *reeve.Invocation) (writeResult,
 				error) {
-				return planResult(w.ApplyReplan(ctx, in.Day, in.Replan, inv.Base))
+				return planResult(w.ApplyReplan(ctx, in.Day, in.PlanReplacement, inv.Base))
 			}),
 			func(ctx context.Context, r *store.JournalReader, in replanArgs) (*store.Draft, error) {
-				d, err := r.Replan(ctx, in.Day, in.Replan)
+				d, err := r.Replan(ctx, in.Day, in.PlanReplacement)
 				return &d.Draft, err
 			}),
 	}

@@ -36,7 +36,7 @@ func (p *Pack) ratingTools() []reeve.Tool {
 				"lowest " +
 				"and highest for each score."},
 			func(ctx context.Context, r *store.JournalReader, in summaryArgs) error {
-				return r.TouchCategory(ctx, in.CategoryID)
+				return r.RecordCategories(ctx, in.CategoryID)
 			},
 			func(ctx context.Context, r *store.JournalReader, in summaryArgs) (out reeve.RatingSummary, err error) {
 				f := store.RatingFilter{Category: in.CategoryID, Target: in.Target}
@@ -55,7 +55,7 @@ func (p *Pack) ratingTools() []reeve.Tool {
 		newReadTool(p, reeve.Tool{ID: "get_rating_for_target", Name: "Get Rating", Capability: RatingRead,
 			Description: "Get the user's rating of a task, a time entry or a plan block."},
 			func(ctx context.Context, r *store.JournalReader, in targetArgs) error {
-				return r.TouchTarget(ctx, in.Target, in.TargetID)
+				return r.RecordTargetCategory(ctx, in.Target, in.TargetID)
 			},
 			func(ctx context.Context, r *store.JournalReader, in targetArgs) (out ratingResult, err error) {
 				v, ok, err := r.Rating(ctx, in.Target, in.TargetID)
@@ -69,7 +69,7 @@ func (p *Pack) ratingTools() []reeve.Tool {
 			Description: "Record the user's rating of a task, a time entry or a plan block. Replaces an earlier " +
 				"rating."},
 			func(ctx context.Context, r *store.JournalReader, in rateArgs) error {
-				return r.TouchTarget(ctx, in.Target, in.TargetID)
+				return r.RecordTargetCategory(ctx, in.Target, in.TargetID)
 			},
 			func(ctx context.Context, w *store.JournalWriter, in rateArgs, inv *reeve.Invocation) (writeResult, error) {
 				v, before, err := w.Rate(ctx, in.RatingDraft)

@@ -259,7 +259,7 @@ func TestL16_MovedMeanwhile(t *testing.T) {
 		w.Want(http.StatusOK, nil, "PATCH", "/api/journal/tasks/"+task.ID, map[string]any{"category_id": w.home})
 		w.Want(http.StatusOK, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision",
 			api.DecisionRequest{Decision: "approve"})
-		w.Settle(t.Context())
+		w.RunUntilIdle(t.Context())
 		var op reeve.Operation
 		w.Want(http.StatusOK, &op, "GET", "/api/operations/"+res.OperationID, nil)
 		if op.Code != reeve.OutOfScope || op.State == reeve.Committed {

@@ -73,13 +73,13 @@ type labelArgs struct {
 type fieldArgs struct {
 	TaskID string `json:"task_id" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$"`
 	reeve.TaskChange
-	Restore *reeve.TaskRemainder `json:"restore,omitempty" doc:"Set by undo: the remaining fields of the task"`
+	Restore *reeve.TaskLostValues `json:"restore,omitempty" doc:"Set by undo: the remaining fields of the task"`
 	reeve.UndoGuard
 }
 
 // change returns the change to make, including the fields that an undo restores.
 func (a fieldArgs) change() reeve.TaskChange {
-	a.TaskChange.Rest = a.Restore
+	a.TaskChange.LostValues = a.Restore
 	return a.TaskChange
 }
 
@@ -91,10 +91,10 @@ func (p *Pack) taskTools() []reeve.Tool {
 				"status, due " +
 				"date, label or title. Set task_id and include_checklists to get one whole task."},
 			func(ctx context.Context, r *store.JournalReader, in listTasksArgs) error {
-				if err := r.TouchCategory(ctx, in.CategoryID); err != nil {
+				if err := r.RecordCategories(ctx, in.CategoryID); err != nil {
 					return err
 				}
-				return r.TouchTask(ctx, in.TaskID)
+				return r.RecordTaskCategories(ctx, in.TaskID)
 			}, findTasks),
 		newReadTool(p, reeve.Tool{ID: "resolve_task_reference", Name: "Resolve Task Reference", Capability: TaskRead,
 			Description: "Find the tasks that a person may mean, most likely first. Other tools need a task_id, so " +
@@ -138,18 +138,18 @@ func (p *Pack) taskTools() []reeve.Tool {
 			Risk:        reeve.LowRisk,
 			Description: "Add labels to a task or remove them. Get label ids from list_allowed_categories."},
 			func(ctx context.Context, r *store.JournalReader, in labelArgs) error {
-				if err := r.TouchTask(ctx, in.TaskID); err != nil {
+				if err := r.RecordTaskCategories(ctx, in.TaskID); err != nil {
 					return err
 				}
-				return r.TouchLabel(ctx, append(append([]string{}, in.Add...), in.Remove...)...)
+				return r.RecordLabelCategories(ctx, append(append([]string{}, in.Add...), in.Remove...)...)
 			}, assignLabels),
 		newWriteTool(p, reeve.Tool{ID: "create_task", Name: "Create Task", Capability: TaskWrite,
 			Description: "Create a task in a category."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.TaskDraft) error {
-				if err := r.TouchCategory(ctx, in.CategoryID); err != nil {
+				if err := r.RecordCategories(ctx, in.CategoryID); err != nil {
 					return err
 				}
-				return r.TouchLabel(ctx, in.LabelIDs...)
+				return r.RecordLabelCategories(ctx, in.LabelIDs...)
 			},
 			func(ctx context.Context, w *store.JournalWriter, in reeve.TaskDraft, _ *reeve.Invocation) (writeResult,
 				error) {
@@ -163,7 +163,7 @@ func (p *Pack) taskTools() []reeve.Tool {
 			func(in fieldArgs) (string, reeve.TaskChange, reeve.UndoGuard) {
 				return in.TaskID, in.change(), in.UndoGuard
 			},
-			func(id string, c reeve.TaskChange, u reeve.UndoGuard) any { return fieldArgs{id, c, c.Rest, u} }),
+			func(id string, c reeve.TaskChange, u reeve.UndoGuard) any { return fieldArgs{id, c, c.LostValues, u} }),
 			func(ctx context.Context, r *store.JournalReader, in fieldArgs) (*store.Draft, error) {
 				e, err := r.EditTask(ctx, in.TaskID, in.change())
 				return &e.Draft, err
@@ -178,10 +178,10 @@ func newEditTool[In any](p *Pack, t reeve.Tool, in func(In) (string, reeve.TaskC
 	t.Capability = TaskWrite
 	return newWriteTool(p, t, func(ctx context.Context, r *store.JournalReader, args In) error {
 		id, c, _ := in(args)
-		if err := r.TouchTask(ctx, id); err != nil || c.CategoryID == nil {
+		if err := r.RecordTaskCategories(ctx, id); err != nil || c.CategoryID == nil {
 			return err
 		}
-		return r.TouchCategory(ctx, *c.CategoryID)
+		return r.RecordCategories(ctx, *c.CategoryID)
 	}, func(ctx context.Context, w *store.JournalWriter, args In, inv *reeve.Invocation) (writeResult, error) {
 		id, c, undo := in(args)
 		if c == (reeve.TaskChange{}) {
@@ -235,7 +235,7 @@ func findTasks(ctx context.Context, r *store.JournalReader, in listTasksArgs) (o
 		}
 		out.Tasks = append(out.Tasks, v)
 	}
-	return reeve.Page(reeve.InvocationFrom(ctx), len(out.Tasks), func(n int) (taskPage, error) {
+	return reeve.LongestPage(reeve.InvocationFrom(ctx), len(out.Tasks), func(n int) (taskPage, error) {
 		page := out
 		if n < len(out.Tasks) {
 			page.Tasks, page.Next = out.Tasks[:n], formatCursor(out.Tasks[n-1].CreatedAt, out.Tasks[n-1].ID)

@@ -42,7 +42,7 @@ func findTime(ctx context.Context, r *store.JournalReader, in listTimeArgs) (out
 	if err != nil {
 		return out, err
 	}
-	return reeve.Page(reeve.InvocationFrom(ctx), len(out.TimeEntries), func(n int) (reeve.TimeEntryList, error) {
+	return reeve.LongestPage(reeve.InvocationFrom(ctx), len(out.TimeEntries), func(n int) (reeve.TimeEntryList, error) {
 		page := out
 		if page.TimeEntries = out.TimeEntries[:n]; n > 0 && (n < len(out.TimeEntries) || n == f.Limit) {
 			page.Next = formatCursor(page.TimeEntries[n-1].StartedAt, page.TimeEntries[n-1].ID)
@@ -61,7 +61,7 @@ func (p *Pack) timeTools() []reeve.Tool {
 			Description: "List the user's time entries on tasks in the categories that you may access, latest start " +
 				"first. An entry without an end is the running timer."},
 			func(ctx context.Context, r *store.JournalReader, in listTimeArgs) error {
-				return r.TouchTask(ctx, in.TaskID)
+				return r.RecordTaskCategories(ctx, in.TaskID)
 			}, findTime),
 		newWriteTool(p, reeve.Tool{ID: "create_retrospective_time_entry", Name: "Create Retrospective Time Entry",
 			Capability: TimeWrite, Identity: []string{"task_id", "started_at"},
@@ -69,7 +69,7 @@ func (p *Pack) timeTools() []reeve.Tool {
 				"entry of " +
 				"the user. Times need an offset from UTC and may cross midnight."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.TimeDraft) error {
-				return r.TouchTask(ctx, in.TaskID)
+				return r.RecordTaskCategories(ctx, in.TaskID)
 			},
 			func(ctx context.Context, w *store.JournalWriter, in reeve.TimeDraft, _ *reeve.Invocation) (writeResult,
 				error) {
@@ -79,7 +79,7 @@ func (p *Pack) timeTools() []reeve.Tool {
 			Risk:        reeve.LowRisk,
 			Description: "Start a timer on a task now. A user can have one running timer."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.TimerStart) error {
-				return r.TouchTask(ctx, in.TaskID)
+				return r.RecordTaskCategories(ctx, in.TaskID)
 			},
 			func(ctx context.Context, w *store.JournalWriter, in reeve.TimerStart, _ *reeve.Invocation) (writeResult,
 				error) {
@@ -90,13 +90,13 @@ func (p *Pack) timeTools() []reeve.Tool {
 			Description: "Stop the user's running timer, now."},
 			func(ctx context.Context, r *store.JournalReader, in reeve.TimerStop) error {
 				if in.TimeEntryID == "" {
-					e, _, err := r.Running(ctx) // no timer is not an error here: the call may be a repetition
+					e, _, err := r.RunningTimer(ctx) // no timer is not an error here: the call may be a repetition
 					if err != nil {
 						return err
 					}
 					in.TimeEntryID = e.ID
 				}
-				return r.TouchTimeEntry(ctx, in.TimeEntryID)
+				return r.RecordTimeEntryCategories(ctx, in.TimeEntryID)
 			},
 			func(ctx context.Context, w *store.JournalWriter, in reeve.TimerStop, _ *reeve.Invocation) (writeResult,
 				error) {
@@ -106,7 +106,7 @@ func (p *Pack) timeTools() []reeve.Tool {
 			Risk: reeve.LowRisk, Identity: []string{"time_entry_id"},
 			Description: "Set the note of a time entry."},
 			func(ctx context.Context, r *store.JournalReader, in annotateArgs) error {
-				return r.TouchTimeEntry(ctx, in.TimeEntryID)
+				return r.RecordTimeEntryCategories(ctx, in.TimeEntryID)
 			},
 			func(ctx context.Context, w *store.JournalWriter, in annotateArgs, inv *reeve.Invocation) (writeResult,
 				error) {

@@ -89,9 +89,9 @@ func (w *world) checklist(task, title string, items ...string) reeve.Checklist {
 func (w *world) check(c reeve.Checklist, items ...int) {
 	w.T.Helper()
 	yes := true
-	var in reeve.ItemsChange
+	var in reeve.ChecklistItemsChange
 	for _, i := range items {
-		in.Items = append(in.Items, reeve.ItemChange{ID: c.Items[i].ID, Checked: &yes})
+		in.Items = append(in.Items, reeve.ChecklistItemChange{ID: c.Items[i].ID, Checked: &yes})
 	}
 	w.Want(http.StatusOK, nil, "PATCH", "/api/journal/checklists/"+c.ID+"/items", in)
 }

@@ -24,7 +24,7 @@ const (
 func (in searchArgs) formatCursor(p store.MailCursor) string {
 	order := bestFirst
 	switch {
-	case p.Walk:
+	case p.ByDate:
 		order = byDate
 	case p.Newest:
 		order = newestFirst
@@ -51,7 +51,7 @@ func (in searchArgs) parseCursor() (*store.MailCursor, error) {
 	if err != nil {
 		return nil, wrong
 	}
-	p := store.MailCursor{Newest: parts[0] != bestFirst, Walk: parts[0] == byDate, Score: math.Float64frombits(bits),
+	p := store.MailCursor{Newest: parts[0] != bestFirst, ByDate: parts[0] == byDate, Score: math.Float64frombits(bits),
 		ID: id}
 	// the comparison also refuses NaN
 	if !strings.Contains(bestFirst+newestFirst+byDate, parts[0]) || parts[0] == "" || id <= 0 ||

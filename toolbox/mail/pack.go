@@ -57,7 +57,7 @@ func (p *Pack) Tools() []reeve.Tool {
 			"marked. Other " +
 			"forms of a word match too (meeting, meetings). For more, pass next_cursor as cursor." + warning}
 	search.ConfigSchema, _ = reeve.SchemaFor[searchSettings]() // cannot fail for a plain struct; a test covers it
-	search.Settings = p.checkSettings
+	search.CheckSettings = p.checkSettings
 	return []reeve.Tool{
 		reeve.MustTool(search, p.search),
 		reeve.MustTool(reeve.Tool{ID: "email_get", Name: "Get Email", Category: "email", Pack: "mail",
@@ -70,7 +70,7 @@ func (p *Pack) Tools() []reeve.Tool {
 // checkSettings refuses a default inbox that does not exist in the workspace.
 func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 	var config searchSettings
-	if err := reeve.Settings("email_search", inv.Config, &config); err != nil {
+	if err := reeve.DecodeSettings("email_search", inv.Config, &config); err != nil {
 		return err
 	}
 	if strings.TrimSpace(config.DefaultInbox) == "" {
@@ -90,7 +90,7 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 	inv := reeve.InvocationFrom(ctx)
 	out := searchResult{Emails: []reeve.MailHit{}}
 	var config searchSettings
-	if err := reeve.Settings("email_search", inv.Config, &config); err != nil {
+	if err := reeve.DecodeSettings("email_search", inv.Config, &config); err != nil {
 		return out, err
 	}
 	q, matchesNothing, err := in.buildSearch(config)
@@ -137,7 +137,7 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 	if err != nil {
 		return out, err
 	}
-	return reeve.Page(inv, len(out.Emails), func(n int) (searchResult, error) {
+	return reeve.LongestPage(inv, len(out.Emails), func(n int) (searchResult, error) {
 		some := out
 		if n < len(out.Emails) {
 			some.Emails, some.Total, some.More, some.Next = out.Emails[:n], n, true,
@@ -205,7 +205,7 @@ func (r *searchResult) setPage(inv *reeve.Invocation, in searchArgs, q store.Mai
 	if page.Next != nil {
 		r.Next = in.formatCursor(*page.Next)
 	}
-	if page.Crowded {
+	if page.TooManyToRank {
 		r.Note = "Too many mails match to rank them, so the newest come first. Add words or filters to get the best " +
 			"first."
 	}

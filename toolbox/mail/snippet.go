@@ -37,7 +37,7 @@ func newMarker(inv *reeve.Invocation, q store.MailQuery) marker {
 	m := marker{inv: inv}
 	for _, any := range q.All {
 		for _, t := range any {
-			n := needle{field: t.Field, prefix: t.Prefix, exact: t.AsWritten()}
+			n := needle{field: t.Field, prefix: t.Prefix, exact: t.IsExact()}
 			for _, w := range t.Words {
 				w = fold(w)
 				n.words, n.stems = append(n.words, w), append(n.stems, stem(w))

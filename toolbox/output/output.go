@@ -67,7 +67,7 @@ func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
 			Hintf("use 0 or the next_offset of an earlier call")
 	}
 	// In JSON, quotes and line ends take more bytes than in the output.
-	return reeve.Page(inv, len(body), func(n int) (readResult, error) {
+	return reeve.LongestPage(inv, len(body), func(n int) (readResult, error) {
 		from, to, shown := got.RedactedPart(len(wholeCharacters(got, n)))
 		return readResult{Content: strings.ReplaceAll(shown, "\x00", "\uFFFD"), Offset: from, NextOffset: to,
 			Size:      got.Size,

@@ -14,16 +14,16 @@ const summaryChars = 200
 
 // runSummary is one run in the answer of schedule_runs.
 type runSummary struct {
-	RunID       string         `json:"run_id"`
-	Reason      reeve.Reason   `json:"reason"`
-	Status      reeve.RunState `json:"status"`
-	ScheduledAt *time.Time     `json:"scheduled_at,omitempty"`
-	StartedAt   time.Time      `json:"started_at"`
-	FinishedAt  *time.Time     `json:"finished_at,omitempty"`
-	Summary     string         `json:"summary,omitempty"`
-	Error       string         `json:"error,omitempty"`
-	Moves       int            `json:"moves" doc:"Number of model calls"`
-	Spent       reeve.Amount   `json:"spent"`
+	RunID         string         `json:"run_id"`
+	Reason        reeve.Reason   `json:"reason"`
+	Status        reeve.RunState `json:"status"`
+	ScheduledAt   *time.Time     `json:"scheduled_at,omitempty"`
+	StartedAt     time.Time      `json:"started_at"`
+	FinishedAt    *time.Time     `json:"finished_at,omitempty"`
+	Summary       string         `json:"summary,omitempty"`
+	Error         string         `json:"error,omitempty"`
+	ModelRequests int            `json:"model_requests" doc:"Number of model calls"`
+	Spent         reeve.Amount   `json:"spent"`
 }
 
 // runs lists the recent runs of a schedule and the firings that it missed.
@@ -49,7 +49,7 @@ func (p *Pack) runs(ctx context.Context, in runsArgs) (map[string]any, error) {
 			_, _, summary := inv.RedactedSlice(r.Output, 0, prefixLen(r.Output, summaryChars))
 			summaries = append(summaries, runSummary{r.ID, r.Reason, r.State, r.ScheduledAt, r.StartedAt, r.FinishedAt,
 				summary,
-				r.Message, r.Moves, r.Spent})
+				r.Message, r.ModelRequests, r.Spent})
 		}
 		firings, err := s.Queue().ListMissed(ctx, t.ID, in.Limit)
 		for _, at := range firings {
@@ -91,7 +91,7 @@ func (p *Pack) output(ctx context.Context, in outputArgs) (map[string]any, error
 		text = run.Message
 	}
 	from, total, slice := prefixLen(text, in.Offset), utf8.RuneCountInString(text), inv.RedactedSlices(text)
-	return reeve.Page(inv, in.MaxChars, func(n int) (map[string]any, error) {
+	return reeve.LongestPage(inv, in.MaxChars, func(n int) (map[string]any, error) {
 		begin, end, part := slice(from, from+prefixLen(text[from:], n))
 		next := utf8.RuneCountInString(text[:end])
 		return map[string]any{"run_id": run.ID, "output": part, "offset": utf8.RuneCountInString(text[:begin]),

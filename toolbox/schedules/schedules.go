@@ -200,7 +200,7 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (map[string]any, error
 	if err != nil {
 		return nil, err
 	}
-	return reeve.Page(inv, len(list), func(n int) (map[string]any, error) {
+	return reeve.LongestPage(inv, len(list), func(n int) (map[string]any, error) {
 		remaining := max(0, total-in.Offset-n)
 		out := map[string]any{"schedules": list[:n], "total": total, "remaining": remaining}
 		if remaining > 0 {

@@ -67,8 +67,8 @@ func (b *Builder) build(t reeve.Tool) (reeve.Tool, *checker, error) {
 	main.async = t.Async
 	t.Handler = main.handle
 	t.Check = main.check
-	t.Reads = newReadDetector(c.spec.Reads)
-	t.PassTokens = c.spec.PassTokens
+	t.IsRead = newReadDetector(c.spec.Reads)
+	t.KeepTokenSignatures = c.spec.PassTokens
 	if look != nil {
 		t.Verify = look.verify
 	}

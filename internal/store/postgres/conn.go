@@ -93,7 +93,7 @@ func (t *conn) commit(ctx context.Context) error {
 	}
 	if err != nil && t.broken() && !pgconn.SafeToRetry(err) {
 		// the server may have committed before the connection broke
-		return store.Fault{Kind: store.FaultUnsure, Err: err}
+		return store.Fault{Kind: store.FaultUncertain, Err: err}
 	}
 	return err
 }

@@ -151,7 +151,7 @@ func TestConnectionLost(t *testing.T) {
 			return c.Exec(ctx, nil, "SELECT pg_sleep(20)")
 		})
 		cutter.Wait()
-		if kind(err) != store.FaultUnsure || reeve.CodeOf(store.UserError(err)) != reeve.UnknownOutcome {
+		if kind(err) != store.FaultUncertain || reeve.CodeOf(store.UserError(err)) != reeve.UnknownOutcome {
 			t.Fatalf("cut off at the commit, %s: %v", name, err)
 		}
 	}
@@ -259,7 +259,7 @@ func TestAServerThatStandsStill(t *testing.T) {
 		})
 		all.Go(func() {
 			if err := e.Update(ctx, func(c store.Conn) error { return add(ctx, c, "b") }); kind(
-				err) != store.FaultUnsure && kind(err) != store.FaultDown {
+				err) != store.FaultUncertain && kind(err) != store.FaultDown {
 				t.Errorf("a commit: %v", err)
 			}
 		})
@@ -398,7 +398,7 @@ func TestMailIsAddedWhileItsInboxGoes(t *testing.T) {
 			remove := func(tx *store.Tx) error {
 				held, err := tx.Mail().LockInbox(ctx, ws, box)
 				if err == nil {
-					_, err = tx.Mail().RemoveMail(ctx, held, 100)
+					_, err = tx.Mail().DeleteMail(ctx, held, 100)
 				}
 				return err
 			}
@@ -464,7 +464,7 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 	t.Parallel()
 	const ws = "ws_one"
 	ctx := t.Context()
-	revise := func(tx *store.Tx) error { return tx.Revise(ctx, ws) }
+	revise := func(tx *store.Tx) error { return tx.BeginRevision(ctx, ws) }
 	rename := func(name string) func(*store.Tx) error {
 		return func(tx *store.Tx) error {
 			a, err := tx.Agents().GetAgent(ctx, ws, "agt_one")
@@ -507,7 +507,7 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 		op := reeve.Operation{ID: "op_one", WorkspaceID: ws, AgentID: "agt_one", CallID: "msg_one", RunID: one.ID,
 			State: reeve.Parked}
 		apr := reeve.Approval{ID: "apr_one", WorkspaceID: ws, OperationID: op.ID, CallID: op.CallID, AgentID: "agt_one",
-			State: reeve.Pending}
+			State: reeve.ApprovalPending}
 		w, none := tx.Agents().GetWorkspace(ctx, ws)
 		recorded := tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Request: []byte("{}")},
 			store.Preconditions{Revision: w.Revision})
@@ -537,8 +537,8 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			return err
 		}},
 		"run cancelled while an approval is answered": {func(tx *store.Tx) error {
-			return tx.Ledger().TransitionApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Approved},
-				reeve.Pending)
+			return tx.Ledger().TransitionApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.ApprovalApproved},
+				reeve.ApprovalPending)
 		}, func(tx *store.Tx) error {
 			was, err := tx.Ledger().GetOperation(ctx, ws, "op_one")
 			is := was
@@ -552,8 +552,8 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			if _, err = tx.Runs().CancelRun(ctx, run, reeve.Errorf(reeve.Canceled, "enough")); err != nil {
 				return err
 			}
-			if err := tx.Ledger().TransitionApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.Lapsed},
-				reeve.Pending); reeve.CodeOf(err) != reeve.Conflict {
+			if err := tx.Ledger().TransitionApproval(ctx, reeve.Approval{ID: "apr_one", State: reeve.ApprovalLapsed},
+				reeve.ApprovalPending); reeve.CodeOf(err) != reeve.Conflict {
 				return errors.Join(errors.New("it was answered, and has lapsed"), err)
 			}
 			return nil
@@ -567,7 +567,7 @@ func TestLocksAreTakenInOneOrder(t *testing.T) {
 			v, err := tx.Queue().GetTimer(ctx, ws, "", "tmr_one")
 			return errors.Join(err, tx.Queue().PutTimer(ctx, v))
 		}},
-		"schedule made by a call": {func(tx *store.Tx) error { return tx.Touch(ctx, ws) }, stop,
+		"schedule made by a call": {func(tx *store.Tx) error { return tx.IncrementRevision(ctx, ws) }, stop,
 			func(tx *store.Tx) error {
 				v := timer("tmr_two")
 				v.State = reeve.TimerActive

@@ -196,7 +196,7 @@ func (w *writer) renew() {
 func uncertainIfWritten(err error) error {
 	var f store.Fault
 	if errors.As(err, &f) && (f.Kind == store.FaultOther || f.Kind == store.FaultDisk) {
-		return store.Fault{Kind: store.FaultUnsure, Err: f}
+		return store.Fault{Kind: store.FaultUncertain, Err: f}
 	}
 	return err
 }

@@ -74,7 +74,7 @@ var automations = map[string]func(*testing.T, *store.DB){
 		})
 		equal(t, fmt.Sprint(m.Version, m.PausedAt.Equal(now), m.PausedRun, m.Name, is()), "1.1truerun_1onetrue",
 			"rolled back and paused")
-		equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.Automations().Paused(ctx, a.ID) }), true,
+		equal(t, view(t, db, func(s *store.Snap) (bool, error) { return s.Automations().IsPaused(ctx, a.ID) }), true,
 			"paused")
 		equal(t, len(view(t, db, func(s *store.Snap) ([]reeve.Automation, error) {
 			return s.Automations().ListAutomations(ctx, ws, "", 10)

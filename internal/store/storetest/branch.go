@@ -36,14 +36,15 @@ var branches = map[string]func(*testing.T, *store.DB){
 
 		open := func(id string, kind reeve.BranchKind, subject string) (b reeve.Branch) {
 			update(t, db, func(tx *store.Tx) (err error) {
-				b, err = tx.Agents().OpenBranch(ctx, reeve.Branch{ID: id, WorkspaceID: ws, ProjectID: p.ID, Kind: kind,
+				b, err = tx.Agents().GetOrInsertBranch(ctx, reeve.Branch{ID: id, WorkspaceID: ws, ProjectID: p.ID,
+					Kind:    kind,
 					Subject: subject, Name: "reeve/" + id})
 				return err
 			})
 			return b
 		}
 		mine := open("br_1", reeve.ConversationBranch, "conv_1")
-		equal(t, mine.State, reeve.BranchMaking, "a new branch")
+		equal(t, mine.State, reeve.BranchCreating, "a new branch")
 		equal(t, open("br_9", reeve.ConversationBranch, "conv_1"), mine, "the same subject's")
 		open("br_2", reeve.AutomationBranch, "agt_1")
 		now := reeve.FromMillis(reeve.Millis(reeve.Now()))
@@ -82,8 +83,8 @@ var branches = map[string]func(*testing.T, *store.DB){
 		equal(t, list(store.BranchFilter{State: string(reeve.BranchReady), Project: p.ID}), "br_1", "narrowed")
 		update(t, db, func(tx *store.Tx) error {
 			return tx.Chat().InsertConversation(ctx, reeve.Conversation{ID: "conv_1", WorkspaceID: ws, AgentID: a.ID,
-				State:   reeve.ConversationActive,
-				Members: []reeve.Participant{{Kind: reeve.UserParticipant, ID: "bob"}}})
+				State:        reeve.ConversationActive,
+				Participants: []reeve.Participant{{Kind: reeve.UserParticipant, ID: "bob"}}})
 		})
 		equal(t, list(store.BranchFilter{User: "bob"}), "br_2 br_1", "what one who takes part sees")
 

@@ -30,10 +30,10 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		}), reeve.NotFound)
 
 		equal(t, revision(t, db, ws), 1, "revision of a new workspace")
-		update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
+		update(t, db, func(tx *store.Tx) error { return tx.IncrementRevision(ctx, ws) })
 		equal(t, revision(t, db, ws), 2, "after Touch")
 		equal(t, revision(t, db, "ws_two"), 1, "the other's after Touch")
-		update(t, db, func(tx *store.Tx) error { return tx.TouchAll(ctx) })
+		update(t, db, func(tx *store.Tx) error { return tx.IncrementAllRevisions(ctx) })
 		equal(t, revision(t, db, ws), 3, "after TouchAll")
 		equal(t, revision(t, db, "ws_two"), 2, "the other's after TouchAll")
 
@@ -205,7 +205,8 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 			return s.Agents().
 				GetTool(ctx, ws, "shared")
 		})), "/shared", "the one all have goes first")
-		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.Agents().Shadowed(ctx) }), id),
+		equal(t, ids(view(t, db, func(s *store.Snap) ([]reeve.Tool, error) { return s.Agents().ShadowedTools(ctx) }),
+			id),
 			"ws_one/shared", "its own of that id")
 		equal(t, id(view(t, db, func(s *store.Snap) (reeve.Tool, error) {
 			return s.Agents().
@@ -279,18 +280,19 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		a := setUp(t, db)
 		for what, change := range map[string]func(*store.Tx) error{
 			"an agent": func(tx *store.Tx) error {
-				return firstOf([]error{tx.Revise(ctx, ws), tx.Agents().
+				return firstOf([]error{tx.BeginRevision(ctx, ws), tx.Agents().
 					ChangeAgent(ctx, a)})
 			},
 			"a tool": func(tx *store.Tx) error {
-				return firstOf([]error{tx.Touch(ctx, ws), tx.Agents().PutTool(ctx, tool(ws, "mine"))})
+				return firstOf([]error{tx.IncrementRevision(ctx, ws), tx.Agents().PutTool(ctx, tool(ws, "mine"))})
 			},
 			"a secret": func(tx *store.Tx) error { return tx.Agents().PutSecret(ctx, ws, "key", "value") },
 			"a subscription": func(tx *store.Tx) error {
 				return tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub", WorkspaceID: ws, AgentID: a.ID})
 			},
 			"two of them": func(tx *store.Tx) error {
-				return firstOf([]error{tx.Touch(ctx, ws), tx.Touch(ctx, "ws_two"), tx.Touch(ctx, ws)})
+				return firstOf([]error{tx.IncrementRevision(ctx, ws), tx.IncrementRevision(ctx, "ws_two"),
+					tx.IncrementRevision(ctx, ws)})
 			},
 		} {
 			before, other := revision(t, db, ws), revision(t, db, "ws_two")

@@ -215,7 +215,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			return fmt.Sprint(m.PrevID, ">", m.ID, " ", m.Kind, " ", m.ActionID, " ", m.RunID, " ", m.OperationID)
 		}), "msg_0>msg_1 action  run_1 op_1 msg_1>msg_2 tool_result msg_1 run_1 op_1", "both, one after the other")
 		equal(t, list[1].Content, "binary \uFFFD end", "output that is not text")
-		update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
+		update(t, db, func(tx *store.Tx) error { return tx.IncrementRevision(ctx, ws) })
 		wantAs[store.ErrStaleDecision](t, db.Update(ctx, func(tx *store.Tx) error {
 			return tx.Ledger().InsertCall(ctx, finished("msg_4", "th", "msg_5"), store.Preconditions{Revision: 1})
 		}))
@@ -228,7 +228,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 	"a stale call writes nothing": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		setUp(t, db)
-		update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
+		update(t, db, func(tx *store.Tx) error { return tx.IncrementRevision(ctx, ws) })
 		for name, after := range map[string]func(*store.Tx) error{
 			"at commit": func(*store.Tx) error { return nil },
 			"at a read": func(tx *store.Tx) error { _, err := tx.Agents().GetWorkspace(ctx, ws); return err },
@@ -280,7 +280,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		go func() {
 			defer close(touched)
 			<-judged
-			touchErr = db.Update(ctx, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
+			touchErr = db.Update(ctx, func(tx *store.Tx) error { return tx.IncrementRevision(ctx, ws) })
 		}()
 		update(t, db, func(tx *store.Tx) error {
 			if err := tx.Ledger().InsertCall(ctx, call("msg_a", "th"), store.Preconditions{Revision: 1}); err != nil {
@@ -308,7 +308,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			was := revision(t, db, ws)
 			errs := race(5, func(n int) error {
 				if n == 0 {
-					return db.Update(ctx, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
+					return db.Update(ctx, func(tx *store.Tx) error { return tx.IncrementRevision(ctx, ws) })
 				}
 				return db.Update(ctx, func(tx *store.Tx) error {
 					return tx.Ledger().InsertCall(ctx, call(fmt.Sprintf("msg_%d_%d", i, n), "th"),
@@ -358,7 +358,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		o := operation("op_a", reeve.Prepared)
 		o.ResultID, o.RunID, o.ToolVersion, o.Policy, o.ArgsHash, o.Base, o.Code, o.Message = "msg_r", "run_1", "v",
 			"p", "h", "b", reeve.Timeout, "slow \x00"
-		o.Tries, o.NextAttemptAt, o.Owner, o.Resolution, o.ResolvedBy = 3, &next, "proc_1", reeve.RunAgain, "me"
+		o.Attempts, o.NextAttemptAt, o.Owner, o.Resolution, o.ResolvedBy = 3, &next, "proc_1", reeve.ResolveRetry, "me"
 		o.Undo, o.Spent = &reeve.Undo{Tool: "undo", Args: []byte(`{"a":1}`)}, reeve.Amount{Calls: 1, Micros: 5}
 		update(t, db, func(tx *store.Tx) error { return insertOperation(ctx, tx, o) })
 		got := view(t, db, func(s *store.Snap) (reeve.Operation, error) {
@@ -441,10 +441,10 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		lost.Owner = "proc_other" // the right state in other hands
 		wantCode(t, move(lost, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict)
 		// staying is no transition
-		must(t, move(is, func(o *reeve.Operation) { o.Tries++ }))
+		must(t, move(is, func(o *reeve.Operation) { o.Attempts++ }))
 		// it was tried since
 		wantCode(t, move(is, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict)
-		is.Tries++
+		is.Attempts++
 		must(t, move(is, func(o *reeve.Operation) {
 			o.State, o.Owner, o.Code = reeve.Unknown, "",
 				reeve.UnknownOutcome
@@ -454,7 +454,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 				ListUnknown(ctx, ws, 10)
 		})
 		equal(t, len(unknown), 1, "unknown operations")
-		must(t, move(unknown[0], func(o *reeve.Operation) { o.Resolution = reeve.SkipIt }))
+		must(t, move(unknown[0], func(o *reeve.Operation) { o.Resolution = reeve.ResolveSkip }))
 		// another's word, who has not seen the first
 		for _, second := range []reeve.State{reeve.Prepared, reeve.Committed} {
 			wantCode(t, move(unknown[0], func(o *reeve.Operation) { o.State = second }), reeve.Conflict)
@@ -463,7 +463,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			return s.Ledger().
 				ListUnknown(ctx, ws, 10)
 		})), 0, "unknown after the word")
-		unknown[0].Resolution = reeve.SkipIt
+		unknown[0].Resolution = reeve.ResolveSkip
 		other := unknown[0]
 		other.ResultID = "msg_other"
 		wantCode(t, move(other, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict)
@@ -522,11 +522,20 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			o.RunID = "run_1"
 			return insertOperation(ctx, tx, o)
 		})
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, "run_1") }),
+		equal(t, view(t, db, func(s *store.Snap) (string, error) {
+			return s.Ledger().FindParkedOperation(ctx, ws,
+				"run_1")
+		}),
 			"op_run", "parked run")
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, "run_2") }),
+		equal(t, view(t, db, func(s *store.Snap) (string, error) {
+			return s.Ledger().FindParkedOperation(ctx, ws,
+				"run_2")
+		}),
 			"", "run that is not parked")
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, "") }), "",
+		equal(t, view(t, db, func(s *store.Snap) (string, error) {
+			return s.Ledger().FindParkedOperation(ctx, ws,
+				"")
+		}), "",
 			"no run")
 	},
 

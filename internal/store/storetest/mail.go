@@ -59,7 +59,7 @@ var mail = map[string]func(*testing.T, *store.DB){
 				for _, m := range page.Mails {
 					got = append(got, m.Date.Format("02 ")+m.MessageID)
 				}
-				crowded = crowded || page.Crowded
+				crowded = crowded || page.TooManyToRank
 				if q.After = page.Next; q.After == nil {
 					return got, crowded
 				}
@@ -88,7 +88,8 @@ var mail = map[string]func(*testing.T, *store.DB){
 				}
 			}
 			q := func(most int, words ...string) store.MailSearch {
-				return store.MailSearch{Query: word(words...), Inboxes: in, All: len(in) == len(inboxes), Most: most}
+				return store.MailSearch{Query: word(words...), Inboxes: in, All: len(in) == len(inboxes),
+					MaxRanked: most}
 			}
 			check(name+": fewer than are ranked", q(60, "report"), false, newest(here(any)))
 			check(name+": more than are ranked", q(10, "report"), true, newest(here(any)))

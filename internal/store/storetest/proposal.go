@@ -146,7 +146,10 @@ var proposals = map[string]func(*testing.T, *store.DB){
 
 		// What was accepted of a run's proposals does not park the run.
 		parked := func() string {
-			return view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().RunIsParked(ctx, ws, op.RunID) })
+			return view(t, db, func(s *store.Snap) (string, error) {
+				return s.Ledger().FindParkedOperation(ctx, ws,
+					op.RunID)
+			})
 		}
 		update(t, db, func(tx *store.Tx) error {
 			is := op

@@ -113,7 +113,7 @@ var states = map[string]func(*testing.T, *store.DB){
 			equal(t, view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) {
 				return s.Agents().
 					Runtime(ctx, "agt_one")
-			}).Status, reeve.StatusRunning, "while it runs")
+			}).Status, reeve.AgentRunning, "while it runs")
 			must(t, ended(t, db, id, state))
 			return head
 		}
@@ -131,7 +131,7 @@ var states = map[string]func(*testing.T, *store.DB){
 		equal(t, s.Processed[seen.Node], seen.Counter, "a run that failed has seen nothing")
 		equal(t, s.Slots.PrimaryGoal, "x", "slots")
 		r := view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) { return s.Agents().Runtime(ctx, "agt_one") })
-		if r.Status != reeve.StatusIdle || r.Failures != 1 || r.ActiveRun != "" || r.LastRunAt == nil {
+		if r.Status != reeve.AgentIdle || r.FailureStreak != 1 || r.ActiveRun != "" || r.LastRunAt == nil {
 			t.Errorf("%+v", r)
 		}
 		goal := store.DueAgent{AgentID: "agt_one", WorkspaceID: ws, SessionID: store.ScheduleLane + "t"}

@@ -17,7 +17,7 @@ var timers = map[string]func(*testing.T, *store.DB){
 		next := reeve.Now().Add(time.Hour)
 		timer := func(id string, state reeve.TimerState) reeve.Timer {
 			return reeve.Timer{ID: id, WorkspaceID: ws, AgentID: "agt_one", Name: id, Kind: "interval", Value: "1h",
-				Zone: "UTC", Misfire: reeve.RunAll, Notify: reeve.NotifyNever, State: state, NextAt: &next}
+				Zone: "UTC", Misfire: reeve.RunAllMissed, Notify: reeve.NotifyNever, State: state, NextAt: &next}
 		}
 		for _, id := range []string{"kept", "paused", "gone", "disabled"} {
 			update(t, db, func(tx *store.Tx) error { return tx.Queue().PutTimer(ctx, timer(id, reeve.TimerActive)) })

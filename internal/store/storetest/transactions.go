@@ -143,7 +143,7 @@ var transactions = map[string]func(*testing.T, *store.DB){
 				return s.Agents().
 					ListSecrets(ctx, ws)
 			})), 0, "%s: secrets", name)
-			update(t, db, func(tx *store.Tx) error { return tx.Touch(ctx, ws) })
+			update(t, db, func(tx *store.Tx) error { return tx.IncrementRevision(ctx, ws) })
 		}
 		equal(t, revision(t, db, ws), 9, "changes that worked")
 	},
@@ -236,10 +236,10 @@ var transactions = map[string]func(*testing.T, *store.DB){
 				default:
 				}
 				if err := db.Update(ctx, func(tx *store.Tx) error { // always both or neither
-					if err := tx.Touch(ctx, ws); err != nil {
+					if err := tx.IncrementRevision(ctx, ws); err != nil {
 						return err
 					}
-					return tx.Touch(ctx, "ws_two")
+					return tx.IncrementRevision(ctx, "ws_two")
 				}); err != nil {
 					wrote <- err
 					return
@@ -278,7 +278,8 @@ var transactions = map[string]func(*testing.T, *store.DB){
 			if a, b := tx.NewID("x"), tx.NewID("x"); a >= b {
 				t.Errorf("ids out of order: %s %s", a, b)
 			}
-			return tx.Ledger().InsertApproval(ctx, reeve.Approval{ID: "apr_1", WorkspaceID: ws, State: reeve.Pending,
+			return tx.Ledger().InsertApproval(ctx, reeve.Approval{ID: "apr_1", WorkspaceID: ws,
+				State:     reeve.ApprovalPending,
 				ExpiresAt: now.Add(1234567 * time.Millisecond)})
 		})
 		a := view(t, db, func(s *store.Snap) (reeve.Approval, error) {

@@ -294,7 +294,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		must(t, ended(t, db, "run_1", reeve.RunFailed))
 		rt := view(t, db, func(s *store.Snap) (reeve.AgentRuntime, error) { return s.Agents().Runtime(ctx, "agt_one") })
 		equal(t, rt.ActiveRun, "", "active run")
-		equal(t, rt.Failures, 1, "failures")
+		equal(t, rt.FailureStreak, 1, "failures")
 		equal(t, queue(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription}), false,
 			"a key that was served")
 		// A throttle defers changes and timers, and says until when.
@@ -487,7 +487,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 			update(t, db, func(tx *store.Tx) error {
 				was, err := tx.Runs().GetRun(ctx, ws, "run_1")
 				is := was
-				is.State, is.Owner, is.Results = reeve.RunParked, "", results
+				is.State, is.Owner, is.ResultsToResume = reeve.RunParked, "", results
 				return cmp.Or(err, tx.Runs().TransitionRun(ctx, was, is))
 			})
 		}

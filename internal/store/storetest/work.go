@@ -234,7 +234,7 @@ var work = map[string]func(*testing.T, *store.DB){
 		ask := func(id, op string, expires time.Time) reeve.Approval {
 			a := reeve.Approval{ID: id, WorkspaceID: ws, OperationID: op, CallID: "msg_1", AgentID: "agt_one",
 				Tool: "echo", Args: `{"a": 1}`, ArgsHash: "h",
-				ToolVersion: "v", Policy: "p", Why: "w", Reason: "r", Preview: "+ a", State: reeve.Pending,
+				ToolVersion: "v", Policy: "p", Why: "w", Reason: "r", Preview: "+ a", State: reeve.ApprovalPending,
 				ExpiresAt: expires}
 			update(t, db, func(tx *store.Tx) error { return tx.Ledger().InsertApproval(ctx, a) })
 			return a
@@ -273,11 +273,12 @@ var work = map[string]func(*testing.T, *store.DB){
 		equal(t, list("", "apr_2", 2), "apr_1", "second page")
 		errs := race(16, func(i int) error {
 			mine := a
-			mine.State, mine.DecidedBy, mine.Comment = []reeve.ApprovalState{reeve.Approved, reeve.Rejected}[i%2],
+			mine.State, mine.DecidedBy, mine.Comment = []reeve.ApprovalState{reeve.ApprovalApproved,
+				reeve.ApprovalDenied}[i%2],
 				fmt.Sprint("user", i), "so be it"
 			return db.Update(ctx, func(tx *store.Tx) error {
 				return tx.Ledger().
-					TransitionApproval(ctx, mine, reeve.Pending)
+					TransitionApproval(ctx, mine, reeve.ApprovalPending)
 			})
 		})
 		exactlyOne(t, errs, reeve.Conflict)
@@ -290,17 +291,17 @@ var work = map[string]func(*testing.T, *store.DB){
 				equal(t, got.DecidedBy, fmt.Sprint("user", i), "who decided")
 			}
 		}
-		if got.DecidedAt == nil || got.State == reeve.Pending {
+		if got.DecidedAt == nil || got.State == reeve.ApprovalPending {
 			t.Fatalf("decided: %+v", got)
 		}
-		equal(t, list(reeve.Pending, "", 9), "apr_3", "pending")
-		equal(t, list(reeve.Pending, "apr_3", 9), "", "pending, second page")
-		equal(t, list(reeve.Expired, "", 9), "apr_2", "whose time is over, though nobody has written that down")
+		equal(t, list(reeve.ApprovalPending, "", 9), "apr_3", "pending")
+		equal(t, list(reeve.ApprovalPending, "apr_3", 9), "", "pending, second page")
+		equal(t, list(reeve.ApprovalExpired, "", 9), "apr_2", "whose time is over, though nobody has written that down")
 		for _, v := range view(t, db, func(s *store.Snap) ([]reeve.Approval, error) {
 			return s.Ledger().
 				ListApprovals(ctx, ws, "", "", 9)
 		}) {
-			equal(t, v.State == reeve.Expired, v.ID == "apr_2", "%s has expired", v.ID)
+			equal(t, v.State == reeve.ApprovalExpired, v.ID == "apr_2", "%s has expired", v.ID)
 		}
 	},
 
@@ -332,7 +333,7 @@ var work = map[string]func(*testing.T, *store.DB){
 		put := func(subject, parent string) error {
 			return db.Update(ctx, func(tx *store.Tx) error {
 				return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: subject, Parent: parent,
-					OnExceed: reeve.EndOver})
+					OnExceed: reeve.EndOverBudget})
 			})
 		}
 		for _, b := range [][2]string{{"run:a", "run:b"}, {"run:b", "run:c"}, {"run:c", "workspace"},
@@ -360,11 +361,11 @@ var work = map[string]func(*testing.T, *store.DB){
 		ctx := t.Context()
 		setUp(t, db)
 		b := reeve.Budget{Subject: "agent:agt_one", Parent: "workspace", Limit: reeve.Amount{Calls: 10, Tokens: 1 << 40,
-			Micros: 5, Millis: 7}, OnExceed: reeve.ParkOver}
+			Micros: 5, Millis: 7}, OnExceed: reeve.ParkOverBudget}
 		update(t, db, func(tx *store.Tx) error { return tx.Ledger().PutBudget(ctx, ws, b) })
 		equal(t, revision(t, db, ws), 2, "after PutBudget")
 		update(t, db, func(tx *store.Tx) error {
-			return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", OnExceed: reeve.EndOver})
+			return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", OnExceed: reeve.EndOverBudget})
 		})
 		read := func(subject string) reeve.Budget {
 			return view(t, db, func(s *store.Snap) (reeve.Budget, error) {
@@ -473,7 +474,7 @@ var work = map[string]func(*testing.T, *store.DB){
 		setUp(t, db)
 		update(t, db, func(tx *store.Tx) error {
 			return tx.Ledger().PutBudget(ctx, ws, reeve.Budget{Subject: "workspace", Limit: reeve.Amount{Calls: 5},
-				OnExceed: reeve.EndOver})
+				OnExceed: reeve.EndOverBudget})
 		})
 		over := reeve.Errorf(reeve.BudgetExceeded, "over")
 		won := 0

@@ -57,7 +57,7 @@ func (f *file) readCSV() error {
 		if errors.Is(err, errQuote) {
 			found := false
 			if found, err = f.skipToNextRow(table, start, kinds); found || row == nil || cut > 0 {
-				line.Bad = "a quote in the row is never closed, or closed where no field ends; reading went on at " +
+				line.Error = "a quote in the row is never closed, or closed where no field ends; reading went on at " +
 					"the next row that is whole"
 			} else {
 				notes = append(notes, "the file ends before a quote in the row is closed")
@@ -65,20 +65,20 @@ func (f *file) readCSV() error {
 		}
 		switch {
 		case err != nil:
-			line.Bad = "the file could not be read further: " + errorWithoutPath(err)
-		case line.Bad != "":
+			line.Error = "the file could not be read further: " + errorWithoutPath(err)
+		case line.Error != "":
 		case len(row) == 1 && row[0] == "":
 			continue // empty line
 		case len(row) < len(kinds) && len(row) < 2:
-			line.Bad = "the row has fewer fields than there are columns"
+			line.Error = "the row has fewer fields than there are columns"
 		default:
 			if cut > 0 {
 				notes = append(notes, "a row is longer than 8 MiB and was cut")
 			}
 			var e reeve.Email
 			var bad error
-			if e, line.Notes, bad = f.parseRow(kinds, row, notes); bad != nil {
-				line.Bad = bad.Error()
+			if e, line.Problems, bad = f.parseRow(kinds, row, notes); bad != nil {
+				line.Error = bad.Error()
 			} else {
 				line.Email = &e
 			}

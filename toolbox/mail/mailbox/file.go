@@ -52,10 +52,10 @@ func (f *file) readSingle() error {
 	e, notes, err := Message(f.in)
 	f.at = position{File: f.rel, Offset: -1, N: f.at.N + 1}
 	if err != nil {
-		return f.yieldLine(reeve.MailLine{Place: f.rel, Bad: err.Error(), Notes: notes}, f.bytes+f.in.offset())
+		return f.yieldLine(reeve.MailLine{Place: f.rel, Error: err.Error(), Problems: notes}, f.bytes+f.in.offset())
 	}
 	f.setInbox(&e, f.folders)
-	return f.yieldLine(reeve.MailLine{Email: &e, Place: f.rel, Notes: notes}, f.bytes+f.in.offset())
+	return f.yieldLine(reeve.MailLine{Email: &e, Place: f.rel, Problems: notes}, f.bytes+f.in.offset())
 }
 
 // yieldAt yields an item of a file with many mails.

@@ -25,9 +25,9 @@ func (f *file) readJSONL() error {
 		line := reeve.MailLine{Place: f.position(start)}
 		switch {
 		case text == nil && err != nil && err != io.EOF:
-			line.Bad = "the file could not be read further: " + errorWithoutPath(err)
+			line.Error = "the file could not be read further: " + errorWithoutPath(err)
 		case text == nil:
-			line.Bad = "the line is longer than 16 MiB"
+			line.Error = "the line is longer than 16 MiB"
 		case len(bytes.TrimSpace(text)) == 0:
 			if err == io.EOF {
 				return nil
@@ -37,12 +37,12 @@ func (f *file) readJSONL() error {
 			r, bad := jsonRecord(text)
 			if bad == nil {
 				var e reeve.Email
-				if e, line.Notes, bad = f.parseRecord(r); bad == nil {
+				if e, line.Problems, bad = f.parseRecord(r); bad == nil {
 					line.Email = &e
 				}
 			}
 			if bad != nil {
-				line.Bad = bad.Error()
+				line.Error = bad.Error()
 			}
 		}
 		if given := f.yieldAt(line, f.in.offset()); given != nil || err != nil {

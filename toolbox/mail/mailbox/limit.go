@@ -25,15 +25,16 @@ func truncate(line *reeve.MailLine) {
 		for end > 0 && !utf8.RuneStart(e.Body[end]) {
 			end--
 		}
-		if e.Cut, e.Body = e.Cut+int64(len(e.Body)-end), e.Body[:end]; !slices.Contains(line.Notes, cutNote) {
-			line.Notes = append(line.Notes, cutNote)
+		if e.TruncatedBytes, e.Body = e.TruncatedBytes+int64(len(e.Body)-end),
+			e.Body[:end]; !slices.Contains(line.Problems, cutNote) {
+			line.Problems = append(line.Problems, cutNote)
 		}
 	}
 	if estimateSize(e) <= maxMailBytes/6 { // JSON encodes a byte in at most 6
 		return
 	}
 	if b, err := json.Marshal(e); err != nil || len(b) > maxMailBytes {
-		line.Email, line.Bad = nil, "it has more than 8 MiB of subject, addresses and names of attachments"
+		line.Email, line.Error = nil, "it has more than 8 MiB of subject, addresses and names of attachments"
 	}
 }
 

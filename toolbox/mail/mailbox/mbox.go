@@ -22,15 +22,15 @@ func (f *file) readMbox() error {
 		}
 		e, notes, err := Message(m)
 		_, _ = io.Copy(io.Discard, m) // skip to the next mail
-		line := reeve.MailLine{Place: f.position(start), Notes: notes}
+		line := reeve.MailLine{Place: f.position(start), Problems: notes}
 		if err != nil {
-			line.Bad = err.Error()
+			line.Error = err.Error()
 		} else {
 			f.setInbox(&e, f.folders)
 			line.Email = &e
 		}
 		if m.err != nil && m.err != io.EOF {
-			line.Notes = append(line.Notes, "the file could not be read further: "+errorWithoutPath(m.err))
+			line.Problems = append(line.Problems, "the file could not be read further: "+errorWithoutPath(m.err))
 		}
 		if err := f.yieldAt(line, m.messageStart()); err != nil {
 			return err

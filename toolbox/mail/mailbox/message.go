@@ -231,7 +231,7 @@ func (l *messageParser) readText(e *message.Entity, depth int) string {
 	if _, err := io.Copy(&b, io.LimitReader(e.Body, l.textLeft)); err != nil {
 		l.note("its parts are broken: %s", shortError(err))
 	} else if rest, _ := io.Copy(io.Discard, e.Body); rest > 0 {
-		l.email.Cut += rest
+		l.email.TruncatedBytes += rest
 		l.note(cutNote)
 	}
 	text := l.decodeText(b.Bytes(), params["charset"])

@@ -170,9 +170,9 @@ func TestLargeMail(t *testing.T) {
 				t.Errorf("%s: %v %v", name, notes, err)
 			}
 		} else if err != nil || name != "attachment" &&
-			(e.Cut < size-3<<20 || !slices.Contains(notes, "its text is longer than 1 MiB and was cut")) ||
+			(e.TruncatedBytes < size-3<<20 || !slices.Contains(notes, "its text is longer than 1 MiB and was cut")) ||
 			name == "attachment" && (e.Attachments[0].Size != size || e.Body != "hello") {
-			t.Errorf("%s: %d bytes of text, %d cut, %v, %v", name, len(e.Body), e.Cut, notes, err)
+			t.Errorf("%s: %d bytes of text, %d cut, %v, %v", name, len(e.Body), e.TruncatedBytes, notes, err)
 		}
 		if used := after.TotalAlloc - before.TotalAlloc; used > 60<<20 {
 			t.Errorf("%s: reading it took %d MB of memory", name, used>>20)

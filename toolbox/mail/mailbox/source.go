@@ -309,7 +309,7 @@ func (r *reader) yieldLine(line reeve.MailLine, bytes int64) error {
 // yieldUnreadable yields an item for a file that cannot be read at all.
 func (r *reader) yieldUnreadable(rel, format string, args ...any) error {
 	r.at = position{File: rel, Offset: -1, N: r.at.N + 1}
-	return r.yieldLine(reeve.MailLine{Place: rel, Bad: fmt.Sprintf(format, args...)}, r.bytes)
+	return r.yieldLine(reeve.MailLine{Place: rel, Error: fmt.Sprintf(format, args...)}, r.bytes)
 }
 
 // hashBefore returns a hash of the bytes before an offset.

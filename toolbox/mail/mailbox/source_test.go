@@ -49,7 +49,7 @@ func readItems(t *testing.T, name string, opt Options, from string) (out []strin
 		if e := item.Line.Email; e != nil {
 			out = append(out, e.Inbox+"/"+e.Folder+" "+e.Subject)
 		} else {
-			out = append(out, "! "+item.Line.Bad)
+			out = append(out, "! "+item.Line.Error)
 		}
 		if item.Bytes > s.Size() {
 			t.Errorf("%d of %d bytes", item.Bytes, s.Size())
@@ -331,10 +331,10 @@ func TestOneLargeMailHoldsUpNoOther(t *testing.T) {
 			t.Errorf("a line of %d bytes, %v, %v", len(b), err, bad)
 		}
 		if e := item.Line.Email; e != nil {
-			got = append(got, fmt.Sprintf("%s: %d bytes, %d cut, %q", e.Subject, len(e.Body), e.Cut,
-				item.Line.Notes[len(item.Line.Notes)-1]))
+			got = append(got, fmt.Sprintf("%s: %d bytes, %d cut, %q", e.Subject, len(e.Body), e.TruncatedBytes,
+				item.Line.Problems[len(item.Line.Problems)-1]))
 		} else {
-			got = append(got, "! "+item.Line.Bad)
+			got = append(got, "! "+item.Line.Error)
 		}
 	}
 	wantItems(t, got, `text: 1048575 bytes, 20971521 cut, "its text is longer than 1 MiB and was cut"`,

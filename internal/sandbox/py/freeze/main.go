@@ -72,8 +72,8 @@ func run(from, to string) error {
 	return os.Rename(to+".part", to) // last: that it is there means that all is
 }
 
-// image is a machine at rest.
-type image struct {
+// snapshot is the state of a stopped machine.
+type snapshot struct {
 	memory  []byte
 	stack   int32  // where the stack of the interpreter's C code ends
 	entry   uint32 // the Python function to enter by
@@ -119,8 +119,8 @@ func freeze(program []byte) (memory, frozen []byte, err error) {
 
 const stackName = "stack"
 
-// errTaken stops the machine when its image has been taken.
-var errTaken = errors.New("the image has been taken")
+// errTaken stops the machine when its snapshot has been taken.
+var errTaken = errors.New("the snapshot has been taken")
 
 // launch gives the code of prepare.py a name, by which prepare.py leaves itself out of tracebacks, and built-in
 // functions of its own, so that it goes on working when code changes those that all others share.
@@ -128,7 +128,7 @@ const launch = "import builtins, sys; exec(compile(sys.stdin.read(), '<host>', '
 	"dict(vars(builtins))})"
 
 // start runs an interpreter until it is ready.
-func start(program []byte) (at image, err error) {
+func start(program []byte) (at snapshot, err error) {
 	ctx := context.Background()
 	engine, err := guest.NewEngine(ctx, program, nil, "")
 	if err != nil {
@@ -148,7 +148,7 @@ func start(program []byte) (at image, err error) {
 			if !ok {
 				err = errModule
 			}
-			at = image{memory: bytes.Clone(all), stack: int32(m.ExportedGlobal(stackName).Get()), entry: uint32(id),
+			at = snapshot{memory: bytes.Clone(all), stack: int32(m.ExportedGlobal(stackName).Get()), entry: uint32(id),
 				process: process}
 		}
 		panic(errTaken)

@@ -43,7 +43,7 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 				posts[o.id] = samples(x)[o.id]
 			}
 		}
-		delete(posts, "deliverResult") // nobody waits for one
+		delete(posts, "deliverOperationResult") // nobody waits for one
 		posts["createTool"] = sample{path: "/api/tools", body: weather(nil)}
 		posts["attachTool"] = sample{path: "/api/agents/other/tools", body: object{"tool_id": "file_read",
 			"config": object{}}}
@@ -101,7 +101,7 @@ func TestG30_DeliveredResultIsStoredWithItsKey(t *testing.T) {
 		h.Agent("coach", "waits")
 		op := decode[reeve.Result](t, h.Want(202, nil, "POST", "/api/agents/coach/calls", object{"tool": "waits"})).
 			OperationID
-		h.Settle(t.Context())
+		h.RunUntilIdle(t.Context())
 		at := "/api/operations/" + op + "/result"
 		first := h.Want(200, nil, "POST", at, object{"content": "done"}, key, "k")
 		if said.take("stored after the change") {
@@ -215,8 +215,10 @@ func TestIdempotencyKey_Calls(t *testing.T) {
 	h.Agent("coach", "sends", "looks")
 	call := func(to string) object { return object{"tool": "sends", "args": object{"to": to}} }
 	batch := object{"calls": []any{call("a"), call("b"), object{"tool": "looks"}}}
-	first := decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", batch, key, "batch"))
-	again := decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", batch, key, "batch"))
+	first := decode[api.BatchResponse](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", batch, key,
+		"batch"))
+	again := decode[api.BatchResponse](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", batch, key,
+		"batch"))
 	for i := range 2 {
 		if first.Results[i].Replayed || !again.Results[i].Replayed ||
 			first.Results[i].OperationID != again.Results[i].OperationID {
@@ -224,7 +226,7 @@ func TestIdempotencyKey_Calls(t *testing.T) {
 		}
 	}
 	other := h.Want(200, nil, "POST", "/api/agents/coach/calls/batch", object{"calls": []any{call("c")}}, key, "batch")
-	if r := decode[api.BatchAnswer](t, other).Results[0]; r.Code != reeve.Conflict {
+	if r := decode[api.BatchResponse](t, other).Results[0]; r.Code != reeve.Conflict {
 		t.Errorf("another call under the same key: %+v", r)
 	}
 	one := h.Call("coach", "sends", object{"to": "d"}, key, "k")
@@ -275,7 +277,7 @@ func TestIdempotencyKey_BelongsToOneSession(t *testing.T) {
 		}
 	}
 	batch := func(session string) reeve.Result {
-		return decode[api.BatchAnswer](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch",
+		return decode[api.BatchResponse](t, h.Want(200, nil, "POST", "/api/agents/coach/calls/batch",
 			object{"calls": []any{write(object{"session": session})}}, key, "batch")).Results[0]
 	}
 	if first, again, other := batch("s3"), batch("s3"), batch("s4"); first.IsError || !again.Replayed ||
