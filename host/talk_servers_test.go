@@ -87,8 +87,8 @@ func TestW12_ResumingAtAServerThatIsBehind(t *testing.T) {
 		}
 	}
 	turnAt(first, c.ID)
-	if now, there := behind.Connect(c.ID, -1), first.Connect(c.ID, -1); now.Last != there.Last {
-		t.Errorf("from now on is after %d, at the first after %d", now.Last, there.Last)
+	if now, there := behind.Connect(c.ID, -1), first.Connect(c.ID, -1); now.LastSeq != there.LastSeq {
+		t.Errorf("from now on is after %d, at the first after %d", now.LastSeq, there.LastSeq)
 	}
 }
 

@@ -341,7 +341,7 @@ func TestW12_ResumeIsExact(t *testing.T) {
 		}
 		return seqs
 	}
-	last := all.Last
+	last := all.LastSeq
 	check := func(h *reevetest.Host) {
 		t.Helper()
 		for _, f := range all.Frames[:len(all.Frames)-1] {
