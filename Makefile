@@ -63,6 +63,7 @@ lint: ## run gofmt, vet, staticcheck, errcheck and exhaustive
 	$(TOOL) errcheck -ignoretests -exclude tools/errcheck.txt $$($(GO) list ./... | grep -v /storetest)
 	$(TOOL) exhaustive -d $(PACKAGES)
 	$(GO) run ./cmd/toolgen -check examples/toolgen
+	cd bench && $(GO) vet ./...
 
 check: lint race ## run the linters, and all tests with the race detector
 	cd bench && $(GO) vet ./...

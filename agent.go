@@ -67,17 +67,17 @@ type Agent struct {
 	Kind        string    `json:"kind" doc:"Selects the capability profile"`
 	Lifecycle   Lifecycle `json:"lifecycle"`
 	Mode        Mode      `json:"mode" doc:"Which kinds of wake start a run"`
-	// NoDefaultTools is set once a tool was attached to the agent. From then on it has no default tools, even if all tools
-	// are detached.
-	NoDefaultTools   bool            `json:"-"`
-	ThrottleMS int64           `json:"throttle_ms" doc:"Delay of wakes by changes and timers after a run, in ms"`
-	Categories []string        `json:"categories" doc:"Categories that the agent may access; empty means none"`
-	Policy     Policy          `json:"policy"`
-	Config     json.RawMessage `json:"config"`
-	StoppedAt  *time.Time      `json:"stopped_at,omitempty" doc:"Set while the agent's kill switch is on"`
-	CreatedAt  time.Time       `json:"created_at"`
-	UpdatedAt  time.Time       `json:"updated_at"`
-	Stamp      Stamp           `json:"-"` // last writer, for merging between nodes that do not share a database
+	// NoDefaultTools is set once a tool was attached to the agent. From then on it has no default tools, even if all
+	// tools are detached.
+	NoDefaultTools bool            `json:"-"`
+	ThrottleMS     int64           `json:"throttle_ms" doc:"Delay of wakes by changes and timers after a run, in ms"`
+	Categories     []string        `json:"categories" doc:"Categories that the agent may access; empty means none"`
+	Policy         Policy          `json:"policy"`
+	Config         json.RawMessage `json:"config"`
+	StoppedAt      *time.Time      `json:"stopped_at,omitempty" doc:"Set while the agent's kill switch is on"`
+	CreatedAt      time.Time       `json:"created_at"`
+	UpdatedAt      time.Time       `json:"updated_at"`
+	Stamp          Stamp           `json:"-"` // last writer, for merging between nodes that do not share a database
 }
 
 // Profile lists the capabilities of all agents of a kind. A kind without a profile has none.

@@ -9,9 +9,10 @@ type ApprovalState string
 const (
 	ApprovalPending  ApprovalState = "pending"
 	ApprovalApproved ApprovalState = "approved"
-	ApprovalDenied ApprovalState = "denied"
+	ApprovalDenied   ApprovalState = "denied"
 	ApprovalExpired  ApprovalState = "expired"
-	// ApprovalLapsed means approved but not run, because the tool, the policy or the base had changed or the run had ended.
+	// ApprovalLapsed means approved but not run, because the tool, the policy or the base had changed or the run had
+	// ended.
 	ApprovalLapsed ApprovalState = "lapsed"
 )
 

@@ -27,10 +27,10 @@ type AutomationRunRequest struct {
 
 // AutomationRun is a run of an automation.
 type AutomationRun struct {
-	Wake   *Wake     `json:"wake,omitempty" doc:"Set while the run waits to start"`
-	Run    *Run      `json:"run,omitempty"`
-	Script ScriptRun `json:"script"`
-	AlreadyApplied  bool      `json:"again,omitempty" doc:"The plan was applied before, by this run"`
+	Wake           *Wake     `json:"wake,omitempty" doc:"Set while the run waits to start"`
+	Run            *Run      `json:"run,omitempty"`
+	Script         ScriptRun `json:"script"`
+	AlreadyApplied bool      `json:"already_applied,omitempty" doc:"The plan was applied before, by this run"`
 }
 
 // ItemFilter selects items. Empty fields select all.

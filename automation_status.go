@@ -27,8 +27,8 @@ type FailureState struct {
 	Message         string       `json:"message,omitempty"`
 	RunID           string       `json:"run_id" doc:"Run that failed last"`
 	RootID          string       `json:"root_run_id,omitempty" doc:"Run that the failed run repeats, or that run itself"`
-	NetworkFailures int          `json:"tries,omitempty" doc:"Consecutive network failures"`
-	Repairs         int          `json:"fixes,omitempty" doc:"Repairs started since the last success"`
+	NetworkFailures int          `json:"network_failures,omitempty" doc:"Consecutive network failures"`
+	Repairs         int          `json:"repairs,omitempty" doc:"Repairs started since the last success"`
 	RetryAt         *time.Time   `json:"retry_at,omitempty" doc:"Time of the next retry"`
 	RetryKey        string       `json:"retry_key,omitempty" doc:"Run key of the retry's wake"`
 	StoppedAt       *time.Time   `json:"stopped_at,omitempty" doc:"Set while only a person can run the automation"`
@@ -115,12 +115,12 @@ type ScriptJob struct {
 	Request     string         `json:"request" doc:"Instructions given to the agent"`
 	State       ScriptJobState `json:"state"`
 	Question    string         `json:"question,omitempty" doc:"Question that waits for an answer"`
-	Exchanges        []Exchange     `json:"talk,omitempty" doc:"Earlier questions and answers"`
+	Exchanges   []Exchange     `json:"exchanges,omitempty" doc:"Earlier questions and answers"`
 	ResultID    string         `json:"result_id,omitempty"`
 	Result      string         `json:"result,omitempty" doc:"Script version that the job produced"`
 	TimerID     string         `json:"schedule_id,omitempty" doc:"Plans only: schedule that starts with activation"`
 	Message     string         `json:"message,omitempty" doc:"How the job ended"`
-	Restarts       int            `json:"tries,omitempty" doc:"Restarts after network failures"`
+	Restarts    int            `json:"restarts,omitempty" doc:"Restarts after network failures"`
 	CreatedAt   time.Time      `json:"created_at"`
 	ClosedAt    *time.Time     `json:"closed_at,omitempty"`
 }

@@ -11,22 +11,22 @@ import (
 
 // AgentConfig is an agent's config: the settings of its brain, and extensions of other programs by namespace.
 type AgentConfig struct {
-	SchemaVersion int                        `json:"schema_version,omitempty" minimum:"1"`
-	Rehearsal     *Rehearsal                 `json:"rehearsal,omitempty" doc:"Fixed plan of calls to follow instead of a model"`
-	Model         string                     `json:"model,omitempty" maxLength:"200" doc:"Default: the server's model"`
-	Instructions  string                     `json:"instructions,omitempty" doc:"System prompt; {{name}} inserts a variable"`
-	Variables     map[string]string          `json:"variables,omitempty" doc:"Default values of variables"`
-	MaxMoves      int                        `json:"max_moves,omitempty" minimum:"0" maximum:"200" doc:"Model requests per turn. Default: 25"`
-	MaxTokens     int                        `json:"max_tokens,omitempty" minimum:"0" maximum:"1000000" doc:"Tokens per answer. Default: 4096"`
-	Temperature   *float64                   `json:"temperature,omitempty" minimum:"0" maximum:"2"`
-	Effort        string                     `json:"effort,omitempty" enum:"low,medium,high"`
-	RecentTurns   *int                       `json:"recent_turns,omitempty" minimum:"0" maximum:"200" doc:"Earlier turns to send. Default: 20"`
-	ContextTokens int                        `json:"context_tokens,omitempty" minimum:"0" maximum:"2000000" doc:"Tokens of earlier turns. Default: 32000"`
-	Summaries     bool                       `json:"summaries,omitempty" doc:"Summarize turns that are no longer sent. Default: false"`
-	Notes         bool                       `json:"notes,omitempty" doc:"Take notes of each turn and recall relevant ones later. Default: false"`
-	Assembly      string                     `json:"assembly,omitempty" maxLength:"128" doc:"Automation that assembles the prompt. Default: built in"`
-	Extraction    string                     `json:"extraction,omitempty" maxLength:"128" doc:"Automation that takes notes. Default: the model"`
-	Extension     map[string]json.RawMessage `json:"extension,omitempty" doc:"Objects of other programs by namespace, such as org.example.gym"`
+	SchemaVersion    int                        `json:"schema_version,omitempty" minimum:"1"`
+	Rehearsal        *Rehearsal                 `json:"rehearsal,omitempty" doc:"Fixed plan of calls to follow instead of a model"`
+	Model            string                     `json:"model,omitempty" maxLength:"200" doc:"Default: the server's model"`
+	Instructions     string                     `json:"instructions,omitempty" doc:"System prompt; {{name}} inserts a variable"`
+	Variables        map[string]string          `json:"variables,omitempty" doc:"Default values of variables"`
+	MaxModelRequests int                        `json:"max_model_requests,omitempty" minimum:"0" maximum:"200" doc:"Model requests per turn. Default: 25"`
+	MaxTokens        int                        `json:"max_tokens,omitempty" minimum:"0" maximum:"1000000" doc:"Tokens per answer. Default: 4096"`
+	Temperature      *float64                   `json:"temperature,omitempty" minimum:"0" maximum:"2"`
+	Effort           string                     `json:"effort,omitempty" enum:"low,medium,high"`
+	RecentTurns      *int                       `json:"recent_turns,omitempty" minimum:"0" maximum:"200" doc:"Earlier turns to send. Default: 20"`
+	ContextTokens    int                        `json:"context_tokens,omitempty" minimum:"0" maximum:"2000000" doc:"Tokens of earlier turns. Default: 32000"`
+	Summaries        bool                       `json:"summaries,omitempty" doc:"Summarize turns that are no longer sent. Default: false"`
+	Notes            bool                       `json:"notes,omitempty" doc:"Take notes of each turn and recall relevant ones later. Default: false"`
+	Assembly         string                     `json:"assembly,omitempty" maxLength:"128" doc:"Automation that assembles the prompt. Default: built in"`
+	Extraction       string                     `json:"extraction,omitempty" maxLength:"128" doc:"Automation that takes notes. Default: the model"`
+	Extension        map[string]json.RawMessage `json:"extension,omitempty" doc:"Objects of other programs by namespace, such as org.example.gym"`
 }
 
 // MaxRehearsalSteps is the maximum number of steps of a rehearsal.
@@ -61,6 +61,14 @@ func ParseAgentConfig(raw json.RawMessage) (c AgentConfig, err error) {
 	}
 	if err != nil {
 		return c, InvalidField("/config", "cannot be read: "+err.Error(), "a config that matches /openapi.json")
+	}
+	if c.MaxModelRequests == 0 { // schema version 100 stored the name max_moves
+		var old struct {
+			MaxMoves float64 `json:"max_moves"`
+		}
+		if json.Unmarshal(raw, &old) == nil {
+			c.MaxModelRequests = int(old.MaxMoves)
+		}
 	}
 	return c, c.validate()
 }

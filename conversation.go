@@ -8,17 +8,17 @@ import (
 
 // Conversation is an interactive thread of users and agents. Each turn is a run of an agent.
 type Conversation struct {
-	ID          string        `json:"id"`
-	WorkspaceID string        `json:"workspace_id"`
-	AgentID     string        `json:"agent_id" doc:"Agent that answers by default"`
-	UserID      string        `json:"user_id" doc:"User who started it"`
-	Title       string        `json:"title,omitempty"`
-	Origin      string        `json:"origin,omitempty" doc:"How it was started: chat, openai or playground"`
-	State       string        `json:"state" doc:"active or completed; only a person completes it"`
-	Turns       int           `json:"turns" doc:"Number of turns so far"`
-	Participants     []Participant `json:"participants,omitempty"`
-	CreatedAt   time.Time     `json:"created_at"`
-	UpdatedAt   time.Time     `json:"updated_at"`
+	ID           string        `json:"id"`
+	WorkspaceID  string        `json:"workspace_id"`
+	AgentID      string        `json:"agent_id" doc:"Agent that answers by default"`
+	UserID       string        `json:"user_id" doc:"User who started it"`
+	Title        string        `json:"title,omitempty"`
+	Origin       string        `json:"origin,omitempty" doc:"How it was started: chat, openai or playground"`
+	State        string        `json:"state" doc:"active or completed; only a person completes it"`
+	Turns        int           `json:"turns" doc:"Number of turns so far"`
+	Participants []Participant `json:"participants,omitempty"`
+	CreatedAt    time.Time     `json:"created_at"`
+	UpdatedAt    time.Time     `json:"updated_at"`
 }
 
 // The states of a conversation.
@@ -81,7 +81,7 @@ type Turn struct {
 	Output         string     `json:"output,omitempty" doc:"Final answer"`
 	Code           Code       `json:"code,omitempty"`
 	Message        string     `json:"message,omitempty"`
-	ModelRequests          int        `json:"moves" doc:"Number of model requests"`
+	ModelRequests  int        `json:"model_requests" doc:"Number of model requests"`
 	Issues         TurnIssues `json:"issues,omitzero"`
 	Attempts       int        `json:"attempts"`
 	Spent          Amount     `json:"spent"`
@@ -93,7 +93,7 @@ type Turn struct {
 type TurnIssues struct {
 	ToolFailures     int  `json:"tool_failures,omitempty"`
 	ExtractionFailed bool `json:"memory_extraction_failed,omitempty"`
-	LimitReached     bool `json:"limit_reached,omitempty" doc:"The turn reached max_moves and had to give a final answer"`
+	LimitReached     bool `json:"limit_reached,omitempty" doc:"The turn reached max_model_requests and had to give a final answer"`
 
 	AnswerCut CutReason `json:"answer_cut,omitempty" enum:"length,refused" doc:"Why an answer is incomplete"`
 }
@@ -192,19 +192,35 @@ type Feedback struct {
 
 // MessageInfo is the metadata of a message that is neither an action nor a result.
 type MessageInfo struct {
-	Type        string            `json:"type" doc:"said, answer, woken or final"`
-	User        string            `json:"user,omitempty"`
-	Agent       string            `json:"agent,omitempty" doc:"Requesting agent, if one agent asks another"`
-	Attachments []Attachment      `json:"attachments,omitempty"`
-	Variables   map[string]string `json:"variables,omitempty" doc:"said: values for the agent's instructions"`
-	Tools       []string          `json:"tools,omitempty" doc:"said: tools of this turn, instead of the agent's"`
-	Model       string            `json:"model,omitempty" doc:"said: model of this turn"`
-	ModelRequest        int               `json:"move,omitempty" doc:"answer: number within the turn, from 1"`
-	LastMessage        string            `json:"seen,omitempty" doc:"answer: last message sent to the model"`
-	PendingCalls      []string          `json:"awaits,omitempty" doc:"answer: action messages without a result then"`
-	Spent       Amount            `json:"spent,omitzero" doc:"answer: cost"`
-	Answer      json.RawMessage   `json:"answer,omitempty" doc:"answer: whole answer, as sent back to the model"`
-	ClientHistory       *ClientHistory    `json:"given,omitempty" doc:"said: history of a client that keeps its own"`
+	Type          string            `json:"type" doc:"said, answer, woken or final"`
+	User          string            `json:"user,omitempty"`
+	Agent         string            `json:"agent,omitempty" doc:"Requesting agent, if one agent asks another"`
+	Attachments   []Attachment      `json:"attachments,omitempty"`
+	Variables     map[string]string `json:"variables,omitempty" doc:"said: values for the agent's instructions"`
+	Tools         []string          `json:"tools,omitempty" doc:"said: tools of this turn, instead of the agent's"`
+	Model         string            `json:"model,omitempty" doc:"said: model of this turn"`
+	ModelRequest  int               `json:"model_request,omitempty" doc:"answer: number of the model request within the turn, from 1"`
+	LastMessage   string            `json:"seen,omitempty" doc:"answer: last message sent to the model"`
+	PendingCalls  []string          `json:"awaits,omitempty" doc:"answer: action messages without a result then"`
+	Spent         Amount            `json:"spent,omitzero" doc:"answer: cost"`
+	Answer        json.RawMessage   `json:"answer,omitempty" doc:"answer: whole answer, as sent back to the model"`
+	ClientHistory *ClientHistory    `json:"given,omitempty" doc:"said: history of a client that keeps its own"`
+}
+
+// UnmarshalJSON also accepts the name move for model_request, which schema version 100 stored.
+func (m *MessageInfo) UnmarshalJSON(b []byte) error {
+	type fields MessageInfo
+	in := struct {
+		*fields
+		Move int `json:"move"`
+	}{fields: (*fields)(m)}
+	if err := json.Unmarshal(b, &in); err != nil {
+		return err
+	}
+	if m.ModelRequest == 0 {
+		m.ModelRequest = in.Move
+	}
+	return nil
 }
 
 // ClientHistory is the history and the settings sent by a client that keeps its own history, such as an OpenAI client.

@@ -20,7 +20,7 @@ type Delegator struct {
 	AgentID string   `json:"agent_id"`
 	RunID   string   `json:"run_id,omitempty" doc:"Run of the delegator that created it"`
 	Tools   []string `json:"tools" doc:"Tools of that run; null means the agent's tools"`
-	Rights     *Rights  `json:"-"` // rights at that time; hidden because it includes operator settings
+	Rights  *Rights  `json:"-"` // rights at that time; hidden because it includes operator settings
 }
 
 // JoinDelegators returns the delegators of both lists without duplicates.

@@ -38,8 +38,8 @@ type HeldWork struct {
 	ID          string     `json:"id" doc:"Id; of a wake the run key, of an automation the agent id"`
 	WorkspaceID string     `json:"workspace_id"`
 	Agent       string     `json:"agent,omitempty" doc:"Name of the agent"`
-	Description        string     `json:"what" doc:"State and subject"`
-	OnResume        string     `json:"then" doc:"What happens to it on resume"`
+	Description string     `json:"description" doc:"State and subject"`
+	OnResume    string     `json:"on_resume" doc:"What happens to it on resume"`
 	At          *time.Time `json:"at,omitempty" doc:"When it started or is due"`
 	Overdue     bool       `json:"overdue,omitempty" doc:"It is due and would continue at once"`
 }

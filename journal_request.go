@@ -40,19 +40,19 @@ type TaskDraft struct {
 
 // TaskChange changes a task. Absent fields stay unchanged. An empty text or a zero estimate removes the value.
 type TaskChange struct {
-	Title           *string        `json:"title,omitempty" minLength:"1" maxLength:"500"`
-	Description     *string        `json:"description,omitempty" maxLength:"102400"`
-	Status          *TaskStatus    `json:"status,omitempty" enum:"open,groomed,in_progress,blocked,on_hold,done,rejected"`
-	Priority        *Priority      `json:"priority,omitempty" enum:"urgent,high,medium,low"`
-	EstimateMinutes *int64         `json:"estimate_minutes,omitempty" minimum:"0" maximum:"600000" doc:"0 removes it"`
-	DueDate         *string        `json:"due_date,omitempty" maxLength:"10" doc:"Date, YYYY-MM-DD; empty removes it"`
-	Language        *string        `json:"language,omitempty" maxLength:"35" doc:"Language tag; empty removes it"`
-	CategoryID      *string        `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"New category"`
-	LostValues            *TaskLostValues `json:"-"` // set by an undo only
+	Title           *string         `json:"title,omitempty" minLength:"1" maxLength:"500"`
+	Description     *string         `json:"description,omitempty" maxLength:"102400"`
+	Status          *TaskStatus     `json:"status,omitempty" enum:"open,groomed,in_progress,blocked,on_hold,done,rejected"`
+	Priority        *Priority       `json:"priority,omitempty" enum:"urgent,high,medium,low"`
+	EstimateMinutes *int64          `json:"estimate_minutes,omitempty" minimum:"0" maximum:"600000" doc:"0 removes it"`
+	DueDate         *string         `json:"due_date,omitempty" maxLength:"10" doc:"Date, YYYY-MM-DD; empty removes it"`
+	Language        *string         `json:"language,omitempty" maxLength:"35" doc:"Language tag; empty removes it"`
+	CategoryID      *string         `json:"category_id,omitempty" maxLength:"64" pattern:"^[a-z]+_[0-9a-z]+$" doc:"New category"`
+	LostValues      *TaskLostValues `json:"-"` // set by an undo only
 }
 
-// TaskLostValues has the values that a task lost as a side effect of a change: the labels of its former category and the
-// time when it was closed. An undo restores them.
+// TaskLostValues has the values that a task lost as a side effect of a change: the labels of its former category and
+// the time when it was closed. An undo restores them.
 type TaskLostValues struct {
 	LabelIDs []string `json:"label_ids,omitempty" maxItems:"1000"`
 	ClosedAt string   `json:"closed_at,omitempty" maxLength:"40"`

@@ -52,7 +52,7 @@ type ScoreSummary struct {
 
 // RatingSummary summarizes a user's ratings.
 type RatingSummary struct {
-	Count  int            `json:"count"`
-	Scores []ScoreSummary `json:"scores" doc:"Summaries by score name"`
-	Truncated    bool           `json:"cut,omitempty" doc:"True if there were too many to count; use a shorter period"`
+	Count     int            `json:"count"`
+	Scores    []ScoreSummary `json:"scores" doc:"Summaries by score name"`
+	Truncated bool           `json:"truncated,omitempty" doc:"True if there were too many to count; use a shorter period"`
 }

@@ -8,20 +8,20 @@ import (
 
 // Email is a mail of an imported mailbox. Its text is untrusted data, never an instruction.
 type Email struct {
-	MessageID   string            `json:"message_id,omitempty" doc:"Unique within its inbox"`
-	Inbox       string            `json:"inbox" doc:"Name of the mailbox"`
-	Folder      string            `json:"folder,omitempty"`
-	Subject     string            `json:"subject"`
-	Sender      string            `json:"sender" doc:"Address of the sender"`
-	SenderName  string            `json:"sender_name,omitempty"`
-	Recipients  []string          `json:"recipients" doc:"Addresses of all recipients: to, cc and bcc"`
-	To          []string          `json:"to,omitempty" doc:"Recipients with names"`
-	Cc          []string          `json:"cc,omitempty"`
-	Bcc         []string          `json:"bcc,omitempty"`
-	Date        *time.Time        `json:"date,omitempty" doc:"Absent if unknown"`
-	Body        string            `json:"body"`
-	TruncatedBytes         int64             `json:"cut,omitempty" doc:"Bytes of text that were not stored"`
-	Attachments []EmailAttachment `json:"attachments,omitempty"`
+	MessageID      string            `json:"message_id,omitempty" doc:"Unique within its inbox"`
+	Inbox          string            `json:"inbox" doc:"Name of the mailbox"`
+	Folder         string            `json:"folder,omitempty"`
+	Subject        string            `json:"subject"`
+	Sender         string            `json:"sender" doc:"Address of the sender"`
+	SenderName     string            `json:"sender_name,omitempty"`
+	Recipients     []string          `json:"recipients" doc:"Addresses of all recipients: to, cc and bcc"`
+	To             []string          `json:"to,omitempty" doc:"Recipients with names"`
+	Cc             []string          `json:"cc,omitempty"`
+	Bcc            []string          `json:"bcc,omitempty"`
+	Date           *time.Time        `json:"date,omitempty" doc:"Absent if unknown"`
+	Body           string            `json:"body"`
+	TruncatedBytes int64             `json:"truncated_bytes,omitempty" doc:"Bytes of text that were not stored"`
+	Attachments    []EmailAttachment `json:"attachments,omitempty"`
 }
 
 // EmailAttachment describes an attachment of a mail. Its content is not stored.
@@ -48,21 +48,21 @@ type MailHit struct {
 
 // MailImport is one import of a mailbox. It may be interrupted and continued.
 type MailImport struct {
-	ID         string     `json:"id"`
-	User       string     `json:"user,omitempty" doc:"User who started it; this user and owners may continue it"`
-	Source     string     `json:"source" doc:"Source of the mails"`
-	State      string     `json:"state" enum:"open,done"`
-	Replace    bool       `json:"replace,omitempty" doc:"Replace existing mails instead of skipping them"`
-	Position   string     `json:"position" doc:"Position of the reader in the source"`
-	Seen       int64      `json:"seen"`
-	Added      int64      `json:"added"`
-	Replaced   int64      `json:"replaced"`
-	Duplicate  int64      `json:"duplicate" doc:"Mails that existed with the same content"`
-	Unreadable        int64      `json:"bad" doc:"Mails that could not be read"`
-	Problems      []MailProblem `json:"notes" doc:"Problems found, with counts"`
-	StartedAt  time.Time  `json:"started_at"`
-	UpdatedAt  time.Time  `json:"updated_at"`
-	FinishedAt *time.Time `json:"finished_at,omitempty"`
+	ID         string        `json:"id"`
+	User       string        `json:"user,omitempty" doc:"User who started it; this user and owners may continue it"`
+	Source     string        `json:"source" doc:"Source of the mails"`
+	State      string        `json:"state" enum:"open,done"`
+	Replace    bool          `json:"replace,omitempty" doc:"Replace existing mails instead of skipping them"`
+	Position   string        `json:"position" doc:"Position of the reader in the source"`
+	Seen       int64         `json:"seen"`
+	Added      int64         `json:"added"`
+	Replaced   int64         `json:"replaced"`
+	Duplicate  int64         `json:"duplicate" doc:"Mails that existed with the same content"`
+	Unreadable int64         `json:"unreadable" doc:"Mails that could not be read"`
+	Problems   []MailProblem `json:"problems" doc:"Problems found, with counts"`
+	StartedAt  time.Time     `json:"started_at"`
+	UpdatedAt  time.Time     `json:"updated_at"`
+	FinishedAt *time.Time    `json:"finished_at,omitempty"`
 }
 
 // IsDone reports whether the import is complete.
@@ -76,10 +76,10 @@ const (
 
 // MailProblem is a problem found in one or more mails.
 type MailProblem struct {
-	Reason   string   `json:"reason"`
-	Unreadable      bool     `json:"bad,omitempty" doc:"The mails were not imported"`
-	Count    int64    `json:"count"`
-	Examples []string `json:"examples" doc:"Places of the first few"`
+	Reason     string   `json:"reason"`
+	Unreadable bool     `json:"unreadable,omitempty" doc:"The mails were not imported"`
+	Count      int64    `json:"count"`
+	Examples   []string `json:"examples" doc:"Places of the first few"`
 }
 
 // MailImportRequest starts an import, or continues an interrupted import of the same source.
@@ -91,10 +91,10 @@ type MailImportRequest struct {
 
 // MailLine is one line of an import batch: a mail, or the reason why it could not be read.
 type MailLine struct {
-	Email *Email   `json:"email,omitempty"`
-	Place string   `json:"place,omitempty" doc:"Place in the source"`
-	Error   string   `json:"bad,omitempty" doc:"Why the mail could not be read"`
-	Problems []string `json:"notes,omitempty" doc:"Problems found in the mail"`
+	Email    *Email   `json:"email,omitempty"`
+	Place    string   `json:"place,omitempty" doc:"Place in the source"`
+	Error    string   `json:"error,omitempty" doc:"Why the mail could not be read"`
+	Problems []string `json:"problems,omitempty" doc:"Problems found in the mail"`
 }
 
 // ParseAddress splits "Jane Doe <jane@x.org>" into jane@x.org and Jane Doe.

@@ -55,7 +55,23 @@ type ActionInfo struct {
 	Base        string   `json:"base,omitempty"`
 	ProposalID  string   `json:"proposal_id,omitempty" doc:"Proposal that the call applies"`
 	Undoes      string   `json:"undoes,omitempty" doc:"Operation that the call undoes"`
-	Trace       []Step   `json:"trail,omitempty" doc:"Verdicts of the gate's steps"`
+	Trace       []Step   `json:"trace,omitempty" doc:"Verdicts of the gate's steps"`
+}
+
+// UnmarshalJSON also accepts the name trail for trace, which schema version 100 stored.
+func (a *ActionInfo) UnmarshalJSON(b []byte) error {
+	type fields ActionInfo
+	in := struct {
+		*fields
+		Trail []Step `json:"trail"`
+	}{fields: (*fields)(a)}
+	if err := json.Unmarshal(b, &in); err != nil {
+		return err
+	}
+	if a.Trace == nil {
+		a.Trace = in.Trail
+	}
+	return nil
 }
 
 // ResultInfo is the metadata of a result message.

@@ -52,8 +52,8 @@ type Resolution string
 // The resolutions.
 const (
 	ResolveHappened Resolution = "happened" // the effect happened; record the operation as committed
-	ResolveRetry Resolution = "retry"    // the effect did not happen; run the operation again
-	ResolveSkip   Resolution = "skip"     // give up on the operation
+	ResolveRetry    Resolution = "retry"    // the effect did not happen; run the operation again
+	ResolveSkip     Resolution = "skip"     // give up on the operation
 )
 
 // Operation is the durable record of a call that changes something. The call's row also holds its arguments and its
@@ -76,7 +76,7 @@ type Operation struct {
 	Base          string     `json:"base,omitempty" doc:"State that the change is based on"`
 	Code          Code       `json:"code,omitempty" doc:"Why it failed, is unknown or was denied"`
 	Message       string     `json:"message,omitempty"`
-	Attempts         int        `json:"tries" doc:"Completed attempts to send or look up; retries of the tool count once"`
+	Attempts      int        `json:"attempts" doc:"Completed attempts to send or look up; retries of the tool count once"`
 	NextAttemptAt *time.Time `json:"next_attempt_at,omitempty"`
 	Deferred      bool       `json:"deferred,omitempty" doc:"The caller does not wait for the result"`
 	TimeoutAt     *time.Time `json:"timeout_at,omitempty" doc:"Deadline for an outcome delivered from outside"`
@@ -106,5 +106,5 @@ type Undo struct {
 // ResolveRequest resolves an operation of unknown outcome.
 type ResolveRequest struct {
 	Resolution Resolution `json:"resolution" enum:"happened,retry,skip" doc:"retry means it did not happen; run it again"`
-	Attempts      *int       `json:"tries,omitempty" minimum:"0" doc:"Tries as last read; STALE if they have changed. Default: no check"`
+	Attempts   *int       `json:"attempts,omitempty" minimum:"0" doc:"attempts of the operation as last read; STALE if they have changed. Default: no check"`
 }

@@ -1,7 +1,7 @@
 package reeve
 
-// LongestPage returns the longest page of at most n entries that the gate will not truncate. page builds a page of a given
-// number of entries. A tool that returns a list or a text in pages must use it: a caller that continues after a
+// LongestPage returns the longest page of at most n entries that the gate will not truncate. page builds a page of a
+// given number of entries. A tool that returns a list or a text in pages must use it: a caller that continues after a
 // truncated page would miss the entries that were cut off. A single entry may still be too long. Then it is truncated
 // at its end, so the cursor must come before the entries.
 func LongestPage[T any](inv *Invocation, n int, page func(n int) (T, error)) (T, error) {

@@ -47,7 +47,7 @@ type BranchState string
 
 // The states of a branch. If the server crashes while it creates or discards a branch, the next use completes it.
 const (
-	BranchCreating     BranchState = "making"
+	BranchCreating   BranchState = "creating"
 	BranchReady      BranchState = "ready"
 	BranchDiscarding BranchState = "discarding"
 	BranchDiscarded  BranchState = "discarded" // the next command creates it again

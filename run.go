@@ -120,44 +120,44 @@ func (s RunState) IsFinal() bool { return len(runTransitions[s]) == 0 }
 
 // Run is one execution of an agent.
 type Run struct {
-	ID          string     `json:"id"`
-	Key         string     `json:"key" doc:"Run key of its first wake; operation ids derive from it"`
-	WorkspaceID string     `json:"workspace_id"`
-	AgentID     string     `json:"agent_id"`
-	Reason      Reason     `json:"reason"`
-	ReasonID    string     `json:"reason_id,omitempty"`
-	SessionID   string     `json:"session_id,omitempty"`
-	UserID      string     `json:"user_id,omitempty"`
-	Input       string     `json:"input,omitempty"`
-	Origins     []string   `json:"origins,omitempty"`
-	ThreadID    string     `json:"thread_id"`
-	State       RunState   `json:"state"`
-	Output      string     `json:"output,omitempty" doc:"Result as text"`
-	Code        Code       `json:"code,omitempty"`
-	Message     string     `json:"message,omitempty"`
-	Wakes       int        `json:"wakes" doc:"Number of wakes that it serves"`
-	Attempts    int        `json:"attempts" doc:"Number of starts, including resumes after crashes"`
-	ModelRequests       int        `json:"moves,omitempty" doc:"Number of model requests"`
-	Issues      TurnIssues `json:"issues,omitzero"`
-	Spent       Amount     `json:"spent"`
-	ScheduledAt *time.Time `json:"scheduled_at,omitempty"`
-	StartedAt   time.Time  `json:"started_at"`
-	FinishedAt  *time.Time `json:"finished_at,omitempty"`
+	ID            string     `json:"id"`
+	Key           string     `json:"key" doc:"Run key of its first wake; operation ids derive from it"`
+	WorkspaceID   string     `json:"workspace_id"`
+	AgentID       string     `json:"agent_id"`
+	Reason        Reason     `json:"reason"`
+	ReasonID      string     `json:"reason_id,omitempty"`
+	SessionID     string     `json:"session_id,omitempty"`
+	UserID        string     `json:"user_id,omitempty"`
+	Input         string     `json:"input,omitempty"`
+	Origins       []string   `json:"origins,omitempty"`
+	ThreadID      string     `json:"thread_id"`
+	State         RunState   `json:"state"`
+	Output        string     `json:"output,omitempty" doc:"Result as text"`
+	Code          Code       `json:"code,omitempty"`
+	Message       string     `json:"message,omitempty"`
+	Wakes         int        `json:"wakes" doc:"Number of wakes that it serves"`
+	Attempts      int        `json:"attempts" doc:"Number of starts, including resumes after crashes"`
+	ModelRequests int        `json:"model_requests,omitempty" doc:"Number of model requests"`
+	Issues        TurnIssues `json:"issues,omitzero"`
+	Spent         Amount     `json:"spent"`
+	ScheduledAt   *time.Time `json:"scheduled_at,omitempty"`
+	StartedAt     time.Time  `json:"started_at"`
+	FinishedAt    *time.Time `json:"finished_at,omitempty"`
 
-	ParentID  string     `json:"parent_id,omitempty" doc:"Run whose call started it"`
-	CallerOperationID   string     `json:"answers,omitempty" doc:"Operation of that call, which gets the run's result"`
-	Ancestors []Ancestor `json:"ancestors,omitempty" doc:"Runs whose calls led to it, the first one first"`
+	ParentID          string     `json:"parent_id,omitempty" doc:"Run whose call started it"`
+	CallerOperationID string     `json:"caller_operation_id,omitempty" doc:"Operation of that call, which gets the run's result"`
+	Ancestors         []Ancestor `json:"ancestors,omitempty" doc:"Runs whose calls led to it, the first one first"`
 
 	OnBehalfOf []Delegator `json:"on_behalf_of,omitempty" doc:"Agents whose rights limit the run"`
 
 	// WaitsForAgents is set only where a single run is read.
-	WaitsForAgents bool `json:"goes_on,omitempty" doc:"Parked runs only: waits for called agents and for no person"`
+	WaitsForAgents bool `json:"waits_for_agents,omitempty" doc:"Parked runs only: waits for called agents and for no person"`
 
-	Owner   string `json:"-"`
-	ResultsToResume int    `json:"-"` // see RunEnd.Results; parked runs only
+	Owner           string `json:"-"`
+	ResultsToResume int    `json:"-"` // see RunEnd.ResultsToResume; parked runs only
 
-	Resumed bool `json:"-"` // another process started the run and left it unfinished
-	PendingCalls int  `json:"-"` // see RunEnd.Pending; set only while the run ends
+	Resumed      bool `json:"-"` // another process started the run and left it unfinished
+	PendingCalls int  `json:"-"` // see RunEnd.PendingCalls; set only while the run ends
 
 	RetryAfter time.Duration `json:"-"` // RetryAfter of the run's error; set only while the run ends
 }
@@ -185,7 +185,7 @@ type Ancestor struct {
 	Tools   []string `json:"tools" doc:"Tools of the run; null means the agent's tools"`
 
 	// OwnRights is set if an operator gave the other run its own rights. The runs share costs and end together.
-	OwnRights bool `json:"apart,omitempty" doc:"The other run has its own rights, set by an operator"`
+	OwnRights bool `json:"own_rights,omitempty" doc:"The other run has its own rights, set by an operator"`
 }
 
 // AncestorChain returns the ancestors of runs that r starts: its own ancestors, then r with the given tools.
@@ -210,16 +210,16 @@ type RunServer interface {
 
 // RunEnd is the result of a brain when it stops.
 type RunEnd struct {
-	State   RunState // completed, failed, parked, paused or cancelled
-	Output  string
-	Err     *Error
-	Notify  bool // notify the user, if the policy is conditional
-	ModelRequests   int
-	Issues  TurnIssues
-	PendingCalls int // calls without a result yet
-	// ResultsToResume is how many results of deferred calls must exist for a parked run to resume. 0 means that the run waits
-	// for another call instead.
-	ResultsToResume     int
+	State         RunState // completed, failed, parked, paused or cancelled
+	Output        string
+	Err           *Error
+	Notify        bool // notify the user, if the policy is conditional
+	ModelRequests int
+	Issues        TurnIssues
+	PendingCalls  int // calls without a result yet
+	// ResultsToResume is how many results of deferred calls must exist for a parked run to resume. 0 means that the run
+	// waits for another call instead.
+	ResultsToResume   int
 	FailedRequestCost Amount // cost of a failed model request, which no message records
 }
 
@@ -239,9 +239,9 @@ type Misfire string
 
 // The misfire policies.
 const (
-	CatchUpOnce Misfire = "catchup" // one run for all missed firings
-	SkipMissed  Misfire = "skip"    // no run
-	RunAllMissed      Misfire = "all"     // a run for each missed firing of the last 24 hours, at most 100
+	CatchUpOnce  Misfire = "catchup" // one run for all missed firings
+	SkipMissed   Misfire = "skip"    // no run
+	RunAllMissed Misfire = "all"     // a run for each missed firing of the last 24 hours, at most 100
 )
 
 // Notify says when a schedule's run notifies its user.

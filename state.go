@@ -72,8 +72,8 @@ func checkExtension(path string, e map[string]json.RawMessage) error {
 
 // The limits of slots and extensions.
 const (
-	MaxSlotKey   = 128       // bytes of a preference's key or a namespace
-	MaxSlots = 256 << 10 // bytes of all slots together
+	MaxSlotKey = 128       // bytes of a preference's key or a namespace
+	MaxSlots   = 256 << 10 // bytes of all slots together
 )
 
 // Validate checks the slots. Errors have a path below /slots.
@@ -147,13 +147,13 @@ const (
 
 // AgentRuntime is the status of an agent on this node. It is not shared between nodes.
 type AgentRuntime struct {
-	AgentID   string     `json:"agent_id"`
-	Status    RunStatus  `json:"run_status"`
-	ActiveRun string     `json:"active_run,omitempty" doc:"Active run, other than runs of schedules"`
+	AgentID       string     `json:"agent_id"`
+	Status        RunStatus  `json:"run_status"`
+	ActiveRun     string     `json:"active_run,omitempty" doc:"Active run, other than runs of schedules"`
 	OpenRuns      int        `json:"open_runs" doc:"Runs that have not ended, including runs of schedules"`
-	QueuedWakes    int        `json:"queued_wakes"`
-	FailureStreak  int        `json:"failure_streak"`
-	LastRunAt *time.Time `json:"last_run_at,omitempty" doc:"When the last run ended"`
+	QueuedWakes   int        `json:"queued_wakes"`
+	FailureStreak int        `json:"failure_streak"`
+	LastRunAt     *time.Time `json:"last_run_at,omitempty" doc:"When the last run ended"`
 }
 
 // Stamp is the last writer of a shared row and the version vector at that time.

@@ -56,11 +56,11 @@ type Tool struct {
 	Broken       string          `json:"broken,omitempty" doc:"Why the tool cannot be called"`
 	CreatedAt    time.Time       `json:"created_at"`
 
-	Handler  Handler       `json:"-"` // executes a call
-	Check    SecurityCheck `json:"-"` // rejects arguments by security policy, before the handler runs; may be nil
+	Handler       Handler       `json:"-"` // executes a call
+	Check         SecurityCheck `json:"-"` // rejects arguments by security policy, before the handler runs; may be nil
 	CheckSettings SecurityCheck `json:"-"` // rejects settings that refer to missing objects, when they are set; may be nil
-	Preview  Previewer     `json:"-"` // computes what would change; nil means no preview
-	Verify   Verifier      `json:"-"` // looks up the outcome of an attempt; verifiable tools only
+	Preview       Previewer     `json:"-"` // computes what would change; nil means no preview
+	Verify        Verifier      `json:"-"` // looks up the outcome of an attempt; verifiable tools only
 
 	// AwaitsOutcome is set for a local tool that starts work whose outcome is delivered later. Its callers wait for it.
 	AwaitsOutcome bool `json:"-"`

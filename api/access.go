@@ -24,7 +24,7 @@ type TokenList struct {
 
 // SecretRequest stores a secret.
 type SecretRequest struct {
-	Value string `json:"value" minLength:"1" maxLength:"65536" doc:"At least 6 characters of printable ASCII"`
+	Value string `json:"value" minLength:"1" maxLength:"65536" doc:"At least 6 characters of printable ASCII; line breaks at the end are removed"`
 }
 
 // SecretList lists the names of a workspace's secrets.

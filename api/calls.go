@@ -15,9 +15,9 @@ type CallRequest struct {
 	Run         string          `json:"run,omitempty" maxLength:"128" doc:"Run that the call belongs to"`
 	Tools       []string        `json:"tools,omitempty" maxItems:"200" doc:"Tools available to this call"`
 	PreviewOnly bool            `json:"preview_only,omitempty" doc:"Return what would change and change nothing"`
-	Base        string          `json:"base,omitempty" maxLength:"512" doc:"Base of a preview; STALE if changed since"`
+	Base        string          `json:"base,omitempty" maxLength:"512" doc:"Base of a preview; the call fails with STALE if the target has changed since. Send it with the arguments of that preview"`
 	Reason      string          `json:"reason,omitempty" maxLength:"2000" doc:"Reason shown to the person who approves"`
-	Key         string          `json:"idempotency_key,omitempty" maxLength:"255" doc:"Same as the Idempotency-Key header"`
+	Key         string          `json:"idempotency_key,omitempty" maxLength:"255" doc:"Same as the Idempotency-Key header; unique per agent, user, and session or run"`
 }
 
 // BatchRequest requests several calls, like one model response with several tool calls.

@@ -48,11 +48,11 @@ func (s *server) work(ctx context.Context, from, n int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	run, err := s.api.Runs().OfWake(ctx, *asked.Wake)
+	run, err := s.api.Runs().WaitForWake(ctx, *asked.Wake)
 	if err != nil {
 		return 0, err
 	}
-	ended, err := s.api.Automations().WatchRun(ctx, automation, run.ID, func(reeve.AutomationRun) {})
+	ended, err := s.api.Automations().WaitForRun(ctx, automation, run.ID, func(reeve.AutomationRun) {})
 	if err != nil {
 		return 0, err
 	}

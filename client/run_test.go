@@ -46,7 +46,7 @@ func TestRunOf(t *testing.T) {
 // TestRunOf_Behind checks that OfWake fails for a wake behind a run that waits for a person, on any page of the list. A
 // turn, or a run that only waits for an agent, does not block the wake.
 func TestRunOf_Behind(t *testing.T) {
-	goesOn := `,"goes_on":true`
+	goesOn := `,"waits_for_agents":true`
 	looks := 0
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 		body := map[string]string{

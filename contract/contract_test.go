@@ -257,7 +257,7 @@ func TestConfigSchemaAndServerAgree(t *testing.T) {
 	}{
 		{"dir: data\nlisten: 127.0.0.1:0\nhosts: [a.example]\norigins: [https://a.example]\nhttp_allow: [10.0.0.0/8]\n",
 			true},
-		{"output_cap: 2048\napproval_ttl: 24h\nretry_first: 1s\nretry_max: 1m\nretry_tries: 3\nrate: 1.5\nburst: " +
+		{"output_cap: 2048\napproval_ttl: 24h\nretry_first: 1s\nretry_max: 1m\nretry_attempts: 3\nrate: 1.5\nburst: " +
 			"7\nlog_level: warn\n", true},
 		{"secret_key: " + strings.Repeat("ab", 32) + "\n", true},
 		{"database: postgres://localhost/reeve\n", true},
@@ -267,7 +267,7 @@ func TestConfigSchemaAndServerAgree(t *testing.T) {
 		{"output_cap: many\n", false},
 		{"output_cap: 12\n", false},
 		{"output_cap: 2000000\n", false},
-		{"retry_tries: 101\n", false},
+		{"retry_attempts: 101\n", false},
 		{"rate: -1\n", false},
 		{"burst: -1\n", false},
 		{"log_level: loud\n", false},

@@ -54,11 +54,11 @@ type Config struct {
 	Retention        Duration     `yaml:"retention" json:"retention,omitempty" doc:"Time to keep full copies of truncated outputs and old versions of changed files; at least 24h. Default: forever"`
 	RetryFirst       Duration     `yaml:"retry_first" json:"retry_first,omitempty" doc:"First delay before retrying to learn the outcome of an operation, or retrying an automation after a network failure. Default: 10s"`
 	RetryMax         Duration     `yaml:"retry_max" json:"retry_max,omitempty" doc:"Longest such delay. Default: 10m"`
-	RetryAttempts       int          `yaml:"retry_tries" json:"retry_tries,omitempty" minimum:"1" maximum:"100" doc:"Number of such retries. Default: 5"`
-	MaxRuns             int          `yaml:"runs" json:"runs,omitempty" minimum:"1" maximum:"256" doc:"Maximum number of concurrent runs. Default: 128"`
+	RetryAttempts    int          `yaml:"retry_attempts" json:"retry_attempts,omitempty" minimum:"1" maximum:"100" doc:"Number of such retries. Default: 5"`
+	MaxRuns          int          `yaml:"max_runs" json:"max_runs,omitempty" minimum:"1" maximum:"256" doc:"Maximum number of concurrent runs. Default: 128"`
 	RunAttempts      int          `yaml:"run_attempts" json:"run_attempts,omitempty" minimum:"1" maximum:"1000" doc:"Attempts of a run, including the first, before crashes fail it. Default: 5"`
 	DelegationDepth  int          `yaml:"delegation_depth" json:"delegation_depth,omitempty" minimum:"1" maximum:"16" doc:"Maximum depth of agents that call agents. Default: 3"`
-	ScriptTimeout       Duration     `yaml:"script_time" json:"script_time,omitempty" doc:"Time limit of one script run, including waits. Default: 1h"`
+	ScriptTimeout    Duration     `yaml:"script_timeout" json:"script_timeout,omitempty" doc:"Time limit of one script run, including waits. Default: 1h"`
 	SchedulesPerUser int          `yaml:"schedules_per_user" json:"schedules_per_user,omitempty" minimum:"1" maximum:"100000" doc:"Maximum number of schedules per user. Default: 50"`
 	MinInterval      Duration     `yaml:"min_interval" json:"min_interval,omitempty" doc:"Minimum time between two firings of a schedule. Default: 1m"`
 	AlertAfter       int          `yaml:"alert_after" json:"alert_after,omitempty" minimum:"1" maximum:"1000" doc:"Consecutive failures after which the user of a schedule is notified, whatever its notification policy. Default: 3"`
@@ -69,7 +69,7 @@ type Config struct {
 	RunMillis        int          `yaml:"run_millis" json:"run_millis,omitempty" minimum:"0" doc:"Maximum total duration of the calls in one scheduled run, in milliseconds. Default: no limit"`
 	Webhook          string       `yaml:"webhook" json:"webhook,omitempty" doc:"URL that notifications are posted to as JSON, with the notification id as Idempotency-Key. Default: none"`
 	WeatherURL       string       `yaml:"weather_url" json:"weather_url,omitempty" doc:"Base URL of the Open-Meteo forecast API for utils_weather. Default: https://api.open-meteo.com"`
-	GeocodingURL        string       `yaml:"places_url" json:"places_url,omitempty" doc:"Base URL of the Open-Meteo geocoding API for utils_weather. Default: https://geocoding-api.open-meteo.com"`
+	GeocodingURL     string       `yaml:"geocoding_url" json:"geocoding_url,omitempty" doc:"Base URL of the Open-Meteo geocoding API for utils_weather. Default: https://geocoding-api.open-meteo.com"`
 	Rate             float64      `yaml:"rate" json:"rate,omitempty" minimum:"0" doc:"Requests per second for each token. Default: 200"`
 	Burst            int          `yaml:"burst" json:"burst,omitempty" minimum:"0" doc:"Burst of requests for each token. Default: 400"`
 	LogLevel         string       `yaml:"log_level" json:"log_level,omitempty" enum:"debug,info,warn,error" doc:"Minimum level of log messages. Default: info"`
@@ -107,24 +107,26 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 		"REEVE_DATABASE_DIRECT": &c.DirectDB, "REEVE_LOG_LEVEL": &c.LogLevel, "REEVE_SECRET_KEY": &c.SecretKey,
 		"REEVE_METRICS_TOKEN": &c.MetricsToken,
 		"REEVE_WEBHOOK":       &c.Webhook, "REEVE_SHELL": &c.Shell, "REEVE_WEATHER_URL": &c.WeatherURL,
-		"REEVE_PLACES_URL": &c.GeocodingURL, "REEVE_MODEL": &c.Models.Default, "REEVE_MODEL_SCRIPT": &c.Models.Script,
+		"REEVE_GEOCODING_URL": &c.GeocodingURL, "REEVE_MODEL": &c.Models.Default,
+		"REEVE_MODEL_SCRIPT": &c.Models.Script,
 		"REEVE_PYTHON_CACHE": &c.Python.Cache, "REEVE_MEMORY_ENCODER": &c.Memory.Encoder,
 		"REEVE_MEMORY_URL": &c.Memory.URL, "REEVE_MEMORY_KEY": &c.Memory.Key, "REEVE_MEMORY_MODEL": &c.Memory.Model}
 	lists := map[string]*[]string{"REEVE_HOSTS": &c.Hosts, "REEVE_ORIGINS": &c.Origins,
 		"REEVE_HTTP_ALLOW": &c.HTTPAllow, "REEVE_SHELL_ENV": &c.ShellEnv}
 	durations := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETENTION": &c.Retention,
 		"REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax,
-		"REEVE_MIN_INTERVAL": &c.MinInterval, "REEVE_SCRIPT_TIME": &c.ScriptTimeout, "REEVE_PYTHON_TIME": &c.Python.Timeout}
-	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_TRIES": &c.RetryAttempts,
-		"REEVE_BURST": &c.Burst, "REEVE_RUNS": &c.MaxRuns, "REEVE_RUN_ATTEMPTS": &c.RunAttempts,
+		"REEVE_MIN_INTERVAL": &c.MinInterval, "REEVE_SCRIPT_TIMEOUT": &c.ScriptTimeout,
+		"REEVE_PYTHON_TIMEOUT": &c.Python.Timeout}
+	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_ATTEMPTS": &c.RetryAttempts,
+		"REEVE_BURST": &c.Burst, "REEVE_MAX_RUNS": &c.MaxRuns, "REEVE_RUN_ATTEMPTS": &c.RunAttempts,
 		"REEVE_DELEGATION_DEPTH": &c.DelegationDepth, "REEVE_SCHEDULES_PER_USER": &c.SchedulesPerUser,
 		"REEVE_ALERT_AFTER":   &c.AlertAfter,
 		"REEVE_DISABLE_AFTER": &c.DisableAfter,
 		"REEVE_RUN_CALLS":     &c.RunCalls, "REEVE_RUN_TOKENS": &c.RunTokens, "REEVE_RUN_MICROS": &c.RunMicros,
 		"REEVE_RUN_MILLIS":       &c.RunMillis,
 		"REEVE_PYTHON_MEMORY_MB": &c.Python.MemoryMB, "REEVE_PYTHON_OUTPUT_KB": &c.Python.OutputKB,
-		"REEVE_PYTHON_RUNS":   &c.Python.MaxRuns,
-		"REEVE_SHELL_DISK_MB": &c.ShellDiskMB}
+		"REEVE_PYTHON_MAX_RUNS": &c.Python.MaxRuns,
+		"REEVE_SHELL_DISK_MB":   &c.ShellDiskMB}
 	for name, p := range text {
 		if v, ok := lookup(name); ok {
 			*p = v

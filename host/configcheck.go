@@ -66,10 +66,10 @@ func (c Config) findInvalidSetting() (name, reason string) {
 		}
 	}
 	if reason := c.Python.explainInvalidTime(); reason != "" {
-		return "python.time", reason
+		return "python.timeout", reason
 	}
 	for _, a := range []struct{ name, url string }{{"webhook", c.Webhook}, {"weather_url", c.WeatherURL},
-		{"places_url", c.GeocodingURL}} {
+		{"geocoding_url", c.GeocodingURL}} {
 		if u, err := url.Parse(a.url); a.url != "" && (err != nil || u.Host == "" || u.Scheme != "http" &&
 			u.Scheme != "https") {
 			return a.name, "it must be an http or https URL" // the URL is not shown, because it may contain a secret

@@ -12,6 +12,6 @@ type (
 	ToolDefinition  = agent.ToolDefinition
 	Extractor       = agent.Extractor
 	ExtractionInput = agent.ExtractionInput
-	Exchange            = agent.Exchange
-	ExchangeCall        = agent.ExchangeCall
+	Exchange        = agent.Exchange
+	ExchangeCall    = agent.ExchangeCall
 )

@@ -15,8 +15,8 @@ const (
 	minHeapBytes = 20 << 20
 )
 
-// TuneGarbageCollector tunes the garbage collector of this process as reeve serve does. It is for programs that do nothing
-// but run a Host. Call it once.
+// TuneGarbageCollector tunes the garbage collector of this process as reeve serve does. It is for programs that do
+// nothing but run a Host. Call it once.
 func TuneGarbageCollector() {
 	liveBytes := []heap.Sample{{Name: "/gc/heap/live:bytes"}}
 	current := 0

@@ -345,7 +345,7 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 		Delegations: p.delegation, Branches: p.branches,
 		Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: cfg.Hosts, Origins: cfg.Origins,
 		Rate: cfg.Rate, Burst: cfg.Burst, Heartbeat: cfg.Heartbeat, Doctor: h.checkHealth, Ready: h.checkReady,
-		IsHeld:   h.isHeld,
+		IsHeld: h.isHeld,
 		Backup: h.openBackup, Metrics: h.telemetry.metrics.handler(),
 		MetricsToken: cfg.MetricsToken, OpenTokens: h.hasOwnTools}), nil
 }

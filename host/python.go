@@ -13,10 +13,10 @@ import (
 // PythonConfig contains the settings of execute_python.
 type PythonConfig struct {
 	Disabled bool     `yaml:"disabled" json:"disabled,omitempty" doc:"Disables execute_python. Default: false"`
-	Timeout     Duration `yaml:"time" json:"time,omitempty" doc:"Time limit of a run. Default: 5s"`
+	Timeout  Duration `yaml:"timeout" json:"timeout,omitempty" doc:"Time limit of a run. Default: 5s"`
 	MemoryMB int      `yaml:"memory_mb" json:"memory_mb,omitempty" minimum:"16" maximum:"1024" doc:"Memory limit of a run in MiB, including 11 MiB for the interpreter. Default: 50"`
 	OutputKB int      `yaml:"output_kb" json:"output_kb,omitempty" minimum:"1" maximum:"4096" doc:"Kept size of stdout and of stderr, in KiB each. Default: 256"`
-	MaxRuns     int      `yaml:"runs" json:"runs,omitempty" minimum:"1" maximum:"64" doc:"Maximum number of concurrent runs; others wait. Default: 4"`
+	MaxRuns  int      `yaml:"max_runs" json:"max_runs,omitempty" minimum:"1" maximum:"64" doc:"Maximum number of concurrent runs; others wait. Default: 4"`
 	Cache    string   `yaml:"cache" json:"cache,omitempty" doc:"Private directory for the unpacked interpreter and its machine code. Default: python in the data directory"`
 }
 
@@ -39,7 +39,8 @@ func newPython(cfg Config) *py.Pool {
 	if c.Cache == "" {
 		c.Cache = filepath.Join(cfg.Dir, pythonFolder)
 	}
-	return py.New(py.Config{Dir: c.Cache, Memory: int64(c.MemoryMB) << 20, Max: c.MaxRuns, Confine: confine.ConfineWorker})
+	return py.New(py.Config{Dir: c.Cache, Memory: int64(c.MemoryMB) << 20, Max: c.MaxRuns,
+		Confine: confine.ConfineWorker})
 }
 
 // explainPythonOff returns why Python is not available, and what to do. The reason is empty if Python is available.

@@ -19,9 +19,9 @@ const Timeout = 30 * time.Second
 // Socket is a WebSocket client of a conversation.
 type Socket struct {
 	*websocket.Conn
-	T    testing.TB
+	T       testing.TB
 	LastSeq int64         // last sequence number received
-	Frames []reeve.Frame // all received frames, in order
+	Frames  []reeve.Frame // all received frames, in order
 }
 
 // StartConversation creates a conversation with an agent.

@@ -71,7 +71,7 @@ func (a *app) printAgent(g reeve.Agent) error {
 
 func agentsGet(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "get AGENT", Short: "Show an agent", Args: cobra.ExactArgs(1), Example: "  reeve agents get clerk",
+		Use: "show AGENT", Short: "Show an agent", Args: cobra.ExactArgs(1), Example: "  reeve agents show clerk",
 		ValidArgsFunction: a.complete(agentNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {

@@ -17,7 +17,7 @@ func approvalsCommand(a *app) *cobra.Command {
 		Long: "An approval applies only to the exact arguments, tool and policy of one call. The first " +
 			"decision counts.",
 		Example: `  reeve approvals --state pending
-  reeve approvals get apr_...
+  reeve approvals show apr_...
   reeve approvals approve apr_... --wait
   reeve approvals deny apr_... --comment "ask again next week"`,
 	}
@@ -69,8 +69,8 @@ func (a *app) printApproval(p reeve.Approval) error {
 
 func approvalsGet(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "get APPROVAL", Short: "Show an approval and what its call would change", Args: cobra.ExactArgs(1),
-		Example:           "  reeve approvals get apr_...",
+		Use: "show APPROVAL", Short: "Show an approval and what its call would change", Args: cobra.ExactArgs(1),
+		Example:           "  reeve approvals show apr_...",
 		ValidArgsFunction: a.complete(pendingApprovals),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
@@ -109,7 +109,7 @@ func approvalsApprove(a *app) *cobra.Command {
 				if a.json {
 					return a.print(p, nil)
 				}
-				a.notef("follow it: reeve operations get %s --wait", p.OperationID)
+				a.notef("follow it: reeve operations show %s --wait", p.OperationID)
 				return a.printDone("approved %s: the server runs %s", p.ID, p.Tool)
 			})
 		},

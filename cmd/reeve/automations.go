@@ -20,7 +20,7 @@ func automationsCommand(a *app) *cobra.Command {
 		`An automation is an agent whose brain is a script. The script calls the agent's tools as functions and
 processes items. Each item is processed once, even if the server crashes during a run. NAME is the
 name or id of the agent.`,
-		automationsList(a), automationsGet(a), automationsCreate(a), automationsSave(a), automationsVersions(a),
+		automationsList(a), automationsCreate(a), automationsSave(a), automationsVersions(a),
 		automationsShow(a), automationsActivate(a), automationsRun(a), automationsRuns(a),
 		automationsPause(a), automationsResume(a), automationsPlan(a), automationsAnswer(a), automationsScriptJobs(a),
 		automationsFiles(a))
@@ -104,17 +104,6 @@ func (a *app) printAutomation(m reeve.Automation) error {
 			"created", formatTime(m.CreatedAt), "updated", formatTime(m.UpdatedAt)}
 		printDetails(w, append(pairs, failureDetails(m)...)...)
 	})
-}
-
-func automationsGet(a *app) *cobra.Command {
-	return a.automationCommand("get NAME", "Show an automation", "automations get mailer", cobra.ExactArgs(1),
-		func(ctx context.Context, c *client.Client, args []string) error {
-			m, err := c.Automations().Get(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			return a.printAutomation(m)
-		})
 }
 
 // readScript reads a script. The extension of the file determines its language.

@@ -49,7 +49,7 @@ func budgetsCommand(a *app) *cobra.Command {
 		Use: "budgets", Short: "Limit what agents and runs can spend", Args: cobra.NoArgs, RunE: list.RunE,
 		Long: `SUBJECT is workspace, agent:ID or run:ID. A call counts against the budgets of its run, of the parents
 of that run, of its agent and of the workspace.`,
-		Example: "  reeve budgets\n  reeve budgets set agent:agt_... --calls 100 --over park",
+		Example: "  reeve budgets\n  reeve budgets set agent:agt_... --calls 100 --on-exceed park",
 	}
 	c.AddCommand(list, budgetsSet(a), remove)
 	return c
@@ -57,14 +57,14 @@ of that run, of its agent and of the workspace.`,
 
 func budgetsSet(a *app) *cobra.Command {
 	var r api.BudgetRequest
-	var over string
+	var onExceed string
 	c := &cobra.Command{
 		Use: "set SUBJECT", Short: "Set a budget", Args: cobra.ExactArgs(1),
 		Long: "Sets all limits of a subject. A limit whose flag is not set is removed.",
-		Example: "  reeve budgets set workspace --calls 10000\n  reeve budgets set run:nightly --millis 60000 --over " +
-			"end",
+		Example: "  reeve budgets set workspace --calls 10000\n  reeve budgets set run:nightly --millis 60000 " +
+			"--on-exceed end",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.OnExceed = reeve.OnExceed(over)
+			r.OnExceed = reeve.OnExceed(onExceed)
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				b, err := c.Budgets().Set(ctx, args[0], r)
 				if err != nil {
@@ -73,7 +73,7 @@ func budgetsSet(a *app) *cobra.Command {
 				return a.print(b, func(w io.Writer) {
 					printDetails(w, "subject", b.Subject, "limit", formatAmount(b.Limit),
 						"used", formatAmount(b.Used), "reserved", formatAmount(b.Reserved),
-						"over", string(b.OnExceed), "parent", b.Parent)
+						"on exceed", string(b.OnExceed), "parent", b.Parent)
 				})
 			})
 		},
@@ -83,9 +83,9 @@ func budgetsSet(a *app) *cobra.Command {
 	c.Flags().Int64Var(&r.Limit.Micros, "micros", 0, "maximum cost, in millionths of the currency")
 	c.Flags().Int64Var(&r.Limit.Millis, "millis", 0, "maximum time, in milliseconds")
 	c.Flags().StringVar(&r.Parent, "parent", "", "subject of a parent budget, which is charged too")
-	c.Flags().StringVar(&over, "over", "",
+	c.Flags().StringVar(&onExceed, "on-exceed", "",
 		"what happens to a call over budget: end refuses it, park asks a person (default end)")
-	completeFlagValues(c, "over", []reeve.OnExceed{reeve.EndOverBudget, reeve.ParkOverBudget})
+	completeFlagValues(c, "on-exceed", []reeve.OnExceed{reeve.EndOverBudget, reeve.ParkOverBudget})
 	return c
 }
 

@@ -47,7 +47,7 @@ func TestScripts(t *testing.T) {
 func waitForStatus(ts *testscript.TestScript, _ bool, args []string) {
 	last := ""
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		ts.Check(ts.Exec("reeve", "automations", "get", args[0], "--json"))
+		ts.Check(ts.Exec("reeve", "automations", "show", args[0], "--json"))
 		var m struct{ Status, Version string }
 		last = ts.ReadFile("stdout")
 		if json.Unmarshal([]byte(last), &m) == nil && m.Status == args[1] && m.Version == args[2] {

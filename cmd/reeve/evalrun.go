@@ -229,7 +229,7 @@ func (x *evaluator) runTurn(ctx context.Context, t task, o *outcome) (turn api.T
 	}); err != nil {
 		return turn, err
 	}
-	o.Answer, o.Spent, o.Moves = turn.Output, turn.Spent, turn.ModelRequests
+	o.Answer, o.Spent, o.ModelRequests = turn.Output, turn.Spent, turn.ModelRequests
 	switch {
 	case limit != "":
 		o.State = "limit"
@@ -266,10 +266,8 @@ func (x *evaluator) waitForTurn(ctx context.Context, id string) (limit string, e
 	began := reeve.Monotonic()
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		var run reeve.Run
-		if err := client.RetryTransient(ctx, func() error {
-			run, err = x.client.Runs().Get(ctx, id)
-			return err
-		}); err != nil {
+		if err := client.RetryTransient(ctx,
+			func() error { run, err = x.client.Runs().Get(ctx, id); return err }); err != nil {
 			return limit, err
 		}
 		if run.State.IsFinal() || run.State == reeve.RunParked && limit == "" {

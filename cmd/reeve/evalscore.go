@@ -12,21 +12,21 @@ import (
 
 // outcome is the result of a task.
 type outcome struct {
-	Task         string       `json:"task"`
-	Hash         string       `json:"hash"`
-	Try          int          `json:"try"`
-	State        string       `json:"state"` // done, failed, limit
-	Answer       string       `json:"answer"`
-	Exact        *bool        `json:"exact,omitempty"` // nil if the task has no expected answer
-	Contains     *bool        `json:"contains,omitempty"`
-	Recall       *float64     `json:"recall,omitempty"` // nil if the task has no sources
-	Sources      []string     `json:"sources,omitempty"`
-	Spent        reeve.Amount `json:"spent"`
-	Millis       int64        `json:"millis"`
-	Moves        int          `json:"moves"`
-	Error        string       `json:"error,omitempty"`
-	Turn         string       `json:"turn,omitempty"`
-	Conversation string       `json:"conversation,omitempty"`
+	Task          string       `json:"task"`
+	Hash          string       `json:"hash"`
+	Try           int          `json:"try"`
+	State         string       `json:"state"` // done, failed, limit
+	Answer        string       `json:"answer"`
+	Exact         *bool        `json:"exact,omitempty"` // nil if the task has no expected answer
+	Contains      *bool        `json:"contains,omitempty"`
+	Recall        *float64     `json:"recall,omitempty"` // nil if the task has no sources
+	Sources       []string     `json:"sources,omitempty"`
+	Spent         reeve.Amount `json:"spent"`
+	Millis        int64        `json:"millis"`
+	ModelRequests int          `json:"model_requests"`
+	Error         string       `json:"error,omitempty"`
+	Turn          string       `json:"turn,omitempty"`
+	Conversation  string       `json:"conversation,omitempty"`
 }
 
 // score compares the answer with the expected answers and sources of t. Case, punctuation and white space are ignored.
@@ -136,7 +136,7 @@ func (e *evaluation) print(a *app, w io.Writer) {
 		}
 		return "no"
 	}
-	a.printTable(w, "TASK STATE EXACT CONTAINS RECALL MOVES TOKENS TIME ANSWER",
+	a.printTable(w, "TASK STATE EXACT CONTAINS RECALL REQUESTS TOKENS TIME ANSWER",
 		rows(e.Results, func(o outcome) []string {
 			recall, answer := "", o.Answer
 			if o.Recall != nil {
@@ -146,7 +146,7 @@ func (e *evaluation) print(a *app, w io.Writer) {
 				answer = o.Error
 			}
 			took := time.Duration(o.Millis) * time.Millisecond
-			return []string{o.Task, o.State, yes(o.Exact), yes(o.Contains), recall, fmt.Sprint(o.Moves),
+			return []string{o.Task, o.State, yes(o.Exact), yes(o.Contains), recall, fmt.Sprint(o.ModelRequests),
 				fmt.Sprint(o.Spent.Tokens), took.String(), truncate(answer, 60)}
 		}))
 	fmt.Fprintln(w)

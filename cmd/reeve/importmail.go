@@ -254,7 +254,7 @@ func mailCommand(a *app) *cobra.Command {
 					}))
 			})
 		})
-	remove := a.serverCommand("remove INBOX", "Delete a mailbox and all its mail", "mail remove dasovich-j",
+	remove := a.serverCommand("delete INBOX", "Delete a mailbox and all its mail", "mail delete dasovich-j",
 		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if err := c.Mail().RemoveInbox(ctx, args[0]); err != nil {

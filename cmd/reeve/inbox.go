@@ -33,10 +33,10 @@ func inboxCommand(a *app) *cobra.Command {
 						fmt.Fprintln(w, "Nothing is waiting for a person.")
 					}
 					if len(in.Approvals) > 0 {
-						fmt.Fprintln(w, "Calls to approve (reeve approvals get|approve|deny ID):")
+						fmt.Fprintln(w, "Calls to approve (reeve approvals show|approve|deny ID):")
 						a.printApprovalTable(w, in.Approvals)
 						for _, p := range in.Approvals {
-							printReason(w, p.ID, "reeve approvals get", p.Reason, p.Preview)
+							printReason(w, p.ID, "reeve approvals show", p.Reason, p.Preview)
 						}
 					}
 					if len(in.Unknown) > 0 {
@@ -52,7 +52,7 @@ func inboxCommand(a *app) *cobra.Command {
 						}
 					}
 					if len(in.Items) > 0 {
-						fmt.Fprintln(w, "Items that need attention (reeve items get|skip|reprocess AUTOMATION ITEM):")
+						fmt.Fprintln(w, "Items that need attention (reeve items show|skip|reprocess AUTOMATION ITEM):")
 						a.printTable(w, "AUTOMATION ITEM TITLE CODE SINCE WHY",
 							rows(in.Items, func(v reeve.WaitingItem) []string {
 								return []string{v.Automation, v.ID, truncate(v.Title, 40), string(v.Code),

@@ -14,7 +14,7 @@ import (
 
 func itemsCommand(a *app) *cobra.Command {
 	list := itemsList(a)
-	get := a.automationCommand("get AUTOMATION ITEM", "Show an item and its attempts", "items get mailer message-17",
+	get := a.automationCommand("show AUTOMATION ITEM", "Show an item and its attempts", "items show mailer message-17",
 		cobra.ExactArgs(2), func(ctx context.Context, c *client.Client, args []string) error {
 			v, err := c.Automations().Item(ctx, args[0], args[1])
 			if err != nil {
@@ -53,7 +53,7 @@ skipped one.`, list, get,
 		changeCommand("reprocess", "Process an item again in the next run",
 			func(c *client.Client) changeFunc { return c.Automations().ReprocessItem }))
 	c.Example = `  reeve items mailer --status failed
-  reeve items get mailer message-17
+  reeve items show mailer message-17
   reeve items reprocess mailer message-17`
 	c.ValidArgsFunction = a.complete(automationNames)
 	return c

@@ -71,7 +71,8 @@ func checklistsCommand(a *app) *cobra.Command {
 			}
 			return a.printChecklist(l)
 		})
-	drop := a.journalSubcommand("drop CHECKLIST ITEM", "Delete an item", "checklists drop list_... item_...",
+	remove := a.journalSubcommand("remove CHECKLIST ITEM", "Remove an item from a checklist",
+		"checklists remove list_... item_...",
 		cobra.ExactArgs(2),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if err := c.Checklists().DeleteItem(ctx, args[0], args[1]); err != nil {
@@ -82,7 +83,7 @@ func checklistsCommand(a *app) *cobra.Command {
 	return groupCommand("checklists", "Manage checklists",
 		"A checklist belongs to a task. CHECKLIST, ITEM and TASK are ids.", list, create, add, rename,
 		checklistsMark(a, "check", "Check items", true), checklistsMark(a, "uncheck", "Uncheck items", false),
-		drop, checklistsMove(a), checklistsSplit(a),
+		remove, checklistsMove(a), checklistsSplit(a),
 		a.deleteCommand("checklist", "checklists delete list_...",
 			func(ctx context.Context, c *client.Client, id string) error { return c.Checklists().Delete(ctx, id) }))
 }
@@ -107,7 +108,8 @@ func checklistsMove(a *app) *cobra.Command {
 	return a.journalSubcommand("move FROM TO ITEM...", "Move items to the end of another checklist",
 		"checklists move list_... list_... item_...", cobra.MinimumNArgs(3), func(ctx context.Context, c *client.Client,
 			args []string) error {
-			l, err := c.Checklists().MoveItems(ctx, reeve.ChecklistItemMove{FromID: args[0], ToID: args[1], ItemIDs: args[2:]})
+			l, err := c.Checklists().MoveItems(ctx, reeve.ChecklistItemMove{FromID: args[0], ToID: args[1],
+				ItemIDs: args[2:]})
 			if err != nil {
 				return err
 			}

@@ -52,7 +52,7 @@ func resolveRatingFilter(ctx context.Context, c *client.Client, f *client.Rating
 }
 
 func ratingsCommand(a *app) *cobra.Command {
-	get := a.journalSubcommand("get KIND ID", "Show a rating", "ratings get task task_...", cobra.ExactArgs(2),
+	get := a.journalSubcommand("show KIND ID", "Show a rating", "ratings show task task_...", cobra.ExactArgs(2),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			v, err := c.Ratings().Get(ctx, reeve.RatingTarget(args[0]), args[1])
 			if err != nil {

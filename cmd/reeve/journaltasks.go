@@ -74,7 +74,7 @@ func writeTask(w io.Writer, t reeve.Task) {
 }
 
 func tasksGet(a *app) *cobra.Command {
-	return a.journalSubcommand("get TASK", "Show a task with its checklists and links", "tasks get task_...",
+	return a.journalSubcommand("show TASK", "Show a task with its checklists and links", "tasks show task_...",
 		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			v, err := c.Tasks().Get(ctx, args[0])

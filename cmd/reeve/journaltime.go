@@ -70,8 +70,8 @@ func timeList(a *app) *cobra.Command {
 
 func timeAdd(a *app) *cobra.Command {
 	var from, to, note string
-	c := a.journalSubcommand("add TASK", "Add a time entry",
-		`time add task_... --from "2026-02-17 16:00" --to "2026-02-17 18:00"`, cobra.ExactArgs(1),
+	c := a.journalSubcommand("create TASK", "Create a time entry",
+		`time create task_... --from "2026-02-17 16:00" --to "2026-02-17 18:00"`, cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			start, err := parseTime("from", from)
 			if err != nil {

@@ -19,9 +19,9 @@ func notesCommand(a *app) *cobra.Command {
 	c := groupCommand("notes", "Manage what agents remember about you",
 		"Notes belong to you, whichever agent wrote them. Agents save and search them with the memory tools. An agent\n"+
 			"with \"notes\": true in its config also writes notes after its turns, and gets the notes that fit a message.",
-		listNotesCommand(a), searchNotesCommand(a), addNoteCommand(a), updateNoteCommand(a), whyNoteCommand(a),
+		listNotesCommand(a), searchNotesCommand(a), createNoteCommand(a), updateNoteCommand(a), whyNoteCommand(a),
 		deleteNoteCommand(a), restoreNoteCommand(a), forgetNoteCommand(a))
-	c.Example = "  reeve notes\n  reeve notes add 'I prefer tea' --tag food\n  reeve notes search 'what do I drink?'\n" +
+	c.Example = "  reeve notes\n  reeve notes create 'I prefer tea' --tag food\n  reeve notes search 'what do I drink?'\n" +
 		"  reeve notes why note_..."
 	return c
 }
@@ -80,9 +80,9 @@ func searchNotesCommand(a *app) *cobra.Command {
 	return c
 }
 
-func addNoteCommand(a *app) *cobra.Command {
+func createNoteCommand(a *app) *cobra.Command {
 	var r api.NoteRequest
-	c := a.serverCommand("add TEXT", "Save a note about you", "notes add 'I prefer tea' --tag food", cobra.ExactArgs(1),
+	c := a.serverCommand("create TEXT", "Save a note about you", "notes create 'I prefer tea' --tag food", cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			r.Content = args[0]
 			n, err := c.Notes().Create(ctx, r)

@@ -33,7 +33,7 @@ func notificationsCommand(a *app) *cobra.Command {
 		})
 	list.Flags().BoolVar(&f.Unread, "unread", false, "only unread notifications")
 	addPageFlags(list, &f.Page)
-	one := a.serverCommand("get NOTIFICATION", "Show a notification", "notifications get ntf_...", cobra.ExactArgs(1),
+	one := a.serverCommand("show NOTIFICATION", "Show a notification", "notifications show ntf_...", cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			n, err := c.Notifications().Get(ctx, args[0])
 			if err != nil {

@@ -55,7 +55,8 @@ func operationsList(a *app) *cobra.Command {
 
 func (a *app) printOperationTable(w io.Writer, ops []reeve.Operation) {
 	a.printTable(w, "ID STATE TOOL EFFECT TRIES CREATED MESSAGE", rows(ops, func(o reeve.Operation) []string {
-		return []string{o.ID, string(o.State), o.Tool, string(o.Effect), strconv.Itoa(o.Attempts), formatTime(o.CreatedAt),
+		return []string{o.ID, string(o.State), o.Tool, string(o.Effect), strconv.Itoa(o.Attempts),
+			formatTime(o.CreatedAt),
 			truncate(o.Message, 50)}
 	}))
 }
@@ -68,7 +69,7 @@ func (a *app) printOperation(o reeve.Operation) error {
 		}
 		printDetails(w, "id", o.ID, "state", string(o.State), "tool", o.Tool, "effect", string(o.Effect),
 			"agent", o.AgentID, "call", o.CallID, "result", o.ResultID, "thread", o.ThreadID,
-			"code", string(o.Code), "message", o.Message, "tries", strconv.Itoa(o.Attempts),
+			"code", string(o.Code), "message", o.Message, "attempts", strconv.Itoa(o.Attempts),
 			"next attempt", formatTimePtr(o.NextAttemptAt), "resolution", string(o.Resolution),
 			"resolved by", o.ResolvedBy, "spent", formatAmount(o.Spent), "undo", undo,
 			"created", formatTime(o.CreatedAt), "updated", formatTime(o.UpdatedAt))
@@ -81,8 +82,8 @@ func (a *app) printOperation(o reeve.Operation) error {
 func operationsGet(a *app) *cobra.Command {
 	var wait bool
 	c := &cobra.Command{
-		Use: "get OPERATION", Short: "Show an operation", Args: cobra.ExactArgs(1),
-		Example: "  reeve operations get op_... --wait",
+		Use: "show OPERATION", Short: "Show an operation", Args: cobra.ExactArgs(1),
+		Example: "  reeve operations show op_... --wait",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				o, err := c.Operations().Get(ctx, args[0])

@@ -28,8 +28,8 @@ func projectsCommand(a *app) *cobra.Command {
 			})
 		})
 	var r reeve.ProjectRequest
-	add := a.serverCommand("add NAME PATH", "Add a git repository on the server's disk",
-		"projects add site /srv/site --branch main", cobra.ExactArgs(2),
+	create := a.serverCommand("create NAME PATH", "Add a git repository on the server's disk",
+		"projects create site /srv/site --branch main", cobra.ExactArgs(2),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			r.Name = args[0]
 			var err error
@@ -42,7 +42,7 @@ func projectsCommand(a *app) *cobra.Command {
 			}
 			return a.print(p, func(w io.Writer) { printProject(w, p) })
 		})
-	add.Flags().StringVar(&r.DefaultBranch, "branch", "",
+	create.Flags().StringVar(&r.DefaultBranch, "branch", "",
 		"base and merge target of the agents' branches (default: the branch that is checked out)")
 	show := a.serverCommand("show NAME", "Show a project", "projects show site", cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
@@ -62,8 +62,8 @@ func projectsCommand(a *app) *cobra.Command {
 	c := groupCommand("projects", "Manage the repositories that agents work on",
 		`A project is a git repository on the server's disk. An agent works on a project if its settings for
 shell_exec name the project. Each conversation has its own branch and working tree. "reeve branches"
-shows the changes, and a person merges them.`, list, add, show, remove)
-	c.Example = `  reeve projects add site /srv/site
+shows the changes, and a person merges them.`, list, create, show, remove)
+	c.Example = `  reeve projects create site /srv/site
   reeve agents create dev --kind engineer
   reeve agents attach dev shell_exec --config '{"project":"site"}'`
 	return c

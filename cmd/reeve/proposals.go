@@ -125,7 +125,7 @@ func proposalsShow(a *app) *cobra.Command {
 				}
 			})
 		})
-	c.Aliases, c.ValidArgsFunction = []string{"get"}, a.complete(pendingProposals)
+	c.ValidArgsFunction = a.complete(pendingProposals)
 	return c
 }
 

@@ -66,7 +66,7 @@ func (a *app) notePending(res reeve.Result) {
 	switch {
 	case res.ApprovalID != "":
 		a.notef("approval required: %s", sanitize(res.Message))
-		a.notef("show:    reeve approvals get %s", res.ApprovalID)
+		a.notef("show:    reeve approvals show %s", res.ApprovalID)
 		a.notef("approve: reeve approvals approve %s --wait", res.ApprovalID)
 		a.notef("deny:    reeve approvals deny %s", res.ApprovalID)
 	case res.State == reeve.Parked:
@@ -76,7 +76,7 @@ func (a *app) notePending(res reeve.Result) {
 		a.notef("check whether the change happened, then: reeve operations resolve %s happened|retry|skip",
 			res.OperationID)
 	default:
-		a.notef("the operation is %s; follow it: reeve operations get %s --wait", res.State, res.OperationID)
+		a.notef("the operation is %s; follow it: reeve operations show %s --wait", res.State, res.OperationID)
 	}
 }
 

@@ -20,7 +20,7 @@ wake has its own run. "reeve runs wakes" lists the wakes of a run.`,
 		runsList(a), runsGet(a), runsWakes(a), runsMessages(a), runsCancel(a))
 	c.Example = `  reeve runs --agent clerk
   reeve runs --state parked
-  reeve runs get run_... --wait
+  reeve runs show run_... --wait
   reeve runs messages run_...`
 	return c
 }
@@ -98,7 +98,7 @@ func (a *app) printRun(r reeve.Run) error {
 	return a.print(r, func(w io.Writer) {
 		printDetails(w, "id", r.ID, "state", string(r.State), "agent", r.AgentID, "reason", string(r.Reason),
 			"reason id", r.ReasonID, "user", r.UserID, "wakes", strconv.Itoa(r.Wakes),
-			"attempts", strconv.Itoa(r.Attempts), "moves", formatCount(r.ModelRequests), "thread", r.ThreadID,
+			"attempts", strconv.Itoa(r.Attempts), "model requests", formatCount(r.ModelRequests), "thread", r.ThreadID,
 			"scheduled", formatTimePtr(r.ScheduledAt), "started", formatTime(r.StartedAt),
 			"finished", formatTimePtr(r.FinishedAt), "spent", formatAmount(r.Spent), "code", string(r.Code),
 			"message", r.Message, "input", r.Input, "output", r.Output)
@@ -112,7 +112,7 @@ func (a *app) printRun(r reeve.Run) error {
 
 func runsGet(a *app) *cobra.Command {
 	var wait bool
-	c := a.serverCommand("get RUN", "Show a run and its result", "runs get run_... --wait", cobra.ExactArgs(1),
+	c := a.serverCommand("show RUN", "Show a run and its result", "runs show run_... --wait", cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			get := c.Runs().Get
 			if wait {

@@ -104,7 +104,7 @@ func (a *app) printSchedule(s api.Schedule) error {
 }
 
 func schedulesGet(a *app) *cobra.Command {
-	c := a.serverCommand("get SCHEDULE", "Show a schedule and its next firings", "schedules get sch_...",
+	c := a.serverCommand("show SCHEDULE", "Show a schedule and its next firings", "schedules show sch_...",
 		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := c.Schedules().Get(ctx, args[0])

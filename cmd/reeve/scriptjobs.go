@@ -170,6 +170,6 @@ func failureDetails(m reeve.Automation) []string {
 		return nil
 	}
 	return []string{"failure", string(t.Class) + " (" + string(t.Code) + ")", "failed run", t.RunID,
-		"why", t.Message, "tries", formatCount(t.NetworkFailures), "next try", formatTimePtr(t.RetryAt),
+		"why", t.Message, "network failures", formatCount(t.NetworkFailures), "next retry", formatTimePtr(t.RetryAt),
 		"repairs", formatCount(t.Repairs), "repair", t.ScriptJobID, "stopped", formatTimePtr(t.StoppedAt)}
 }

@@ -31,7 +31,7 @@ func subscriptionsCommand(a *app) *cobra.Command {
 				}))
 			})
 		})
-	remove := a.serverCommand("remove SUBSCRIPTION", "Delete a subscription", "subscriptions remove sub_...",
+	remove := a.serverCommand("delete SUBSCRIPTION", "Delete a subscription", "subscriptions delete sub_...",
 		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			if err := c.Subscriptions().Delete(ctx, args[0]); err != nil {
@@ -45,8 +45,8 @@ CLASS:NAME selects the entities: key:TASK selects all tasks, id:task_... one ent
 subtype:task.done one kind of change. --when adds a condition, a CEL expression over entity, which is
 the entity after the change; docs/wakes.md lists its fields.`, list, subscriptionsAdd(a), remove)
 	c.Example = `  reeve subscriptions clerk
-  reeve subscriptions add clerk key:TASK --when 'entity.priority == "high"'
-  reeve subscriptions remove sub_...`
+  reeve subscriptions create clerk key:TASK --when 'entity.priority == "high"'
+  reeve subscriptions delete sub_...`
 	list.ValidArgsFunction, c.ValidArgsFunction = a.complete(agentNames), a.complete(agentNames)
 	return c
 }
@@ -56,8 +56,8 @@ func formatToken(t reeve.Token) string { return string(t.Class) + ":" + t.Name }
 
 func subscriptionsAdd(a *app) *cobra.Command {
 	var r api.SubscriptionRequest
-	c := a.serverCommand("add AGENT CLASS:NAME", "Add a subscription to an agent",
-		`subscriptions add clerk key:TASK --when 'entity.category_id == "cat_gym"'`, cobra.ExactArgs(2),
+	c := a.serverCommand("create AGENT CLASS:NAME", "Subscribe an agent to changes",
+		`subscriptions create clerk key:TASK --when 'entity.category_id == "cat_gym"'`, cobra.ExactArgs(2),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := c.Subscriptions().Create(ctx, args[0], r)
 			if err != nil {

@@ -21,7 +21,7 @@ func toolsCommand(a *app) *cobra.Command {
 		Long: `Lists the tool catalogue, and defines HTTP tools: a definition file turns an HTTP endpoint into a
 tool.`,
 		Example: `  reeve tools
-  reeve tools get file_read
+  reeve tools show file_read
   reeve tools create -f weather.yaml`,
 	}
 	c.Flags().AddFlagSet(list.Flags())
@@ -97,8 +97,8 @@ func (a *app) printTool(t api.ToolView) error {
 
 func toolsGet(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "get TOOL", Short: "Show a tool and its parameters", Args: cobra.ExactArgs(1),
-		Example:           "  reeve tools get file_read",
+		Use: "show TOOL", Short: "Show a tool and its parameters", Args: cobra.ExactArgs(1),
+		Example:           "  reeve tools show file_read",
 		ValidArgsFunction: a.complete(toolNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {

@@ -85,7 +85,7 @@ func (a *app) printAccepted(agent string, w reeve.Wake, run reeve.Run, err error
 		a.notef("or cancel: reeve runs cancel %s", run.ID)
 	}
 	if e.Code == reeve.Unavailable && run.ID != "" {
-		a.notef("follow:    reeve runs get %s --wait", run.ID)
+		a.notef("follow:    reeve runs show %s --wait", run.ID)
 	} else {
 		a.notef("follow:    reeve runs --agent %s", agent)
 	}
@@ -106,7 +106,7 @@ func (a *app) printOutcome(r reeve.Run) error {
 	case code == exitNotDone:
 		a.notef("run %s is %s: %s", r.ID, r.State, sanitize(r.Output))
 		a.notef("decide: reeve inbox")
-		a.notef("follow: reeve runs get %s --wait", r.ID)
+		a.notef("follow: reeve runs show %s --wait", r.ID)
 	default:
 		message := "run " + string(r.State)
 		if r.Message != "" {

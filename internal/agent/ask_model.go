@@ -12,11 +12,11 @@ import (
 	"reeve/model"
 )
 
-// askModel asks the model and stores the answer before any of its calls is made. At the limit of moves the model must
-// give a final answer without calls.
+// askModel asks the model and stores the answer before any of its calls is made. At the limit of model requests the
+// model must give a final answer without calls.
 func (v *turn) askModel(ctx context.Context) *reeve.RunEnd {
 	n := len(v.log.answers)
-	if n > v.set.MaxMoves {
+	if n > v.set.MaxModelRequests {
 		return v.complete(ctx, v.log.lastAnswer())
 	}
 	if err := v.sendLateResults(ctx); err != nil {
@@ -44,10 +44,11 @@ func (v *turn) askModel(ctx context.Context) *reeve.RunEnd {
 	if n == 0 {
 		r.Choice, r.ChoiceTool = model.Choice(given.Choice), given.ChoiceTool
 	}
-	if n == v.set.MaxMoves {
+	if n == v.set.MaxModelRequests {
 		r.Choice = model.NoCall
 		r.Messages = appendUserText(r.Messages,
-			"You have reached the limit of moves in this turn. Answer now with what you have; you cannot call tools "+
+			"You have reached the limit of model requests in this turn. Answer now with what you have; you cannot "+
+				"call tools "+
 				"any more.")
 	}
 	var answer model.Answer
@@ -135,7 +136,7 @@ func (v *turn) storeAnswer(ctx context.Context, tx *store.Tx, a model.Answer, sp
 	n := len(v.log.answers) + 1
 	info, err := json.Marshal(reeve.MessageInfo{Type: answerType, ModelRequest: n, LastMessage: v.log.lastMessage,
 		PendingCalls: v.log.awaitedCalls(),
-		Answer: raw, Spent: spent})
+		Answer:       raw, Spent: spent})
 	if err != nil {
 		return err
 	}

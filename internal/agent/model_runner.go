@@ -37,15 +37,15 @@ type ModelRunner struct {
 	Events   EventSink // shows turns. Default: none
 	Assemble Assembler // makes the request that begins a turn. Default: DefaultAssembler
 	// extracts notes from a finished turn. Default: the model, if the agent's config enables notes
-	Extract   Extractor
-	Steps     AutomationRunner // runs the automations that an agent's config names as steps
-	Notes     Recaller         // finds notes
-	OnSummaryDue  func()           // called when turns should be summarized. Default: the summarizer polls
-	Tracer    trace.Tracer     // gets a span for each run and each request to a model. Default: none
-	Resolve   Resolver         // finds the provider of a model. Default: unknown
-	OnAnswer  func(ModelCall)  // called after each request to a model. Default: none
-	Log       *slog.Logger
-	turnCache turnCache
+	Extract      Extractor
+	Steps        AutomationRunner // runs the automations that an agent's config names as steps
+	Notes        Recaller         // finds notes
+	OnSummaryDue func()           // called when turns should be summarized. Default: the summarizer polls
+	Tracer       trace.Tracer     // gets a span for each run and each request to a model. Default: none
+	Resolve      Resolver         // finds the provider of a model. Default: unknown
+	OnAnswer     func(ModelCall)  // called after each request to a model. Default: none
+	Log          *slog.Logger
+	turnCache    turnCache
 }
 
 // turn is a run that ModelRunner executes.
@@ -101,7 +101,7 @@ func (v *turn) step(ctx context.Context) *reeve.RunEnd {
 	if last == nil {
 		return v.askModel(ctx)
 	}
-	if len(v.log.answers) > v.set.MaxMoves { // the calls of the last answer are not made
+	if len(v.log.answers) > v.set.MaxModelRequests { // the calls of the last answer are not made
 		return v.complete(ctx, last)
 	}
 	if open := v.openCalls(last); len(open) > 0 {
@@ -114,7 +114,8 @@ func (v *turn) step(ctx context.Context) *reeve.RunEnd {
 		return v.askModel(ctx)
 	}
 	if len(v.log.awaitedCalls()) > 0 {
-		return &reeve.RunEnd{State: reeve.RunParked, Output: last.answer.Text(), ResultsToResume: v.log.deferredResults + 1}
+		return &reeve.RunEnd{State: reeve.RunParked, Output: last.answer.Text(),
+			ResultsToResume: v.log.deferredResults + 1}
 	}
 	return v.complete(ctx, last)
 }
@@ -206,7 +207,7 @@ func (v *turn) caller() reeve.Call {
 func (v *turn) issues() reeve.TurnIssues {
 	i := v.run.Issues
 	i.ToolFailures = v.log.countFailures()
-	i.LimitReached = len(v.log.answers) > v.set.MaxMoves
+	i.LimitReached = len(v.log.answers) > v.set.MaxModelRequests
 	i.AnswerCut = v.log.cutReason()
 	return i
 }
@@ -236,8 +237,9 @@ func (v *turn) complete(ctx context.Context, last *modelAnswer) *reeve.RunEnd {
 		return v.failStep(context.Cause(ctx))
 	}
 	end := &reeve.RunEnd{State: reeve.RunCompleted, Output: last.answer.Text(), Notify: true}
-	if len(v.log.answers) > v.set.MaxMoves {
-		end.Err = reeve.Errorf(reeve.StepLimit, "the turn reached its limit of %d moves", v.set.MaxMoves)
+	if len(v.log.answers) > v.set.MaxModelRequests {
+		end.Err = reeve.Errorf(reeve.StepLimit, "the turn reached its limit of %d model requests",
+			v.set.MaxModelRequests)
 		if len(last.calls) > 0 && !v.callsClientTool(last) {
 			end.State = reeve.RunFailed
 		}

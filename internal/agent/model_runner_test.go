@@ -200,7 +200,7 @@ func (f extractorFunc) Extract(context.Context, ExtractionInput) ([]string, erro
 func TestW20_MovesAreLimited(t *testing.T) {
 	t.Parallel()
 	again := callAnswer("look", `{}`)
-	w := newHarness(t, `{"max_moves":2}`, []reeve.Tool{newTool("look", reeve.Read, echo)}, again, again,
+	w := newHarness(t, `{"max_model_requests":2}`, []reeve.Tool{newTool("look", reeve.Read, echo)}, again, again,
 		textAnswer("Enough."))
 	run := w.beginTurn("Loop.")
 	w.runUntilIdle()
@@ -216,7 +216,7 @@ func TestW20_MovesAreLimited(t *testing.T) {
 func TestW20_ModelNeverStops(t *testing.T) {
 	t.Parallel()
 	again := callAnswer("look", `{}`)
-	w := newHarness(t, `{"max_moves":2}`, []reeve.Tool{newTool("look", reeve.Read, echo)}, again, again, again,
+	w := newHarness(t, `{"max_model_requests":2}`, []reeve.Tool{newTool("look", reeve.Read, echo)}, again, again, again,
 		textAnswer("Hello again."))
 	run := w.beginTurn("Loop.")
 	w.runUntilIdle()
@@ -234,7 +234,7 @@ func TestW20_ModelNeverStops(t *testing.T) {
 // TestW20_TurnOfManyMessages checks that a run with many messages continues at its end, and that its moves are limited.
 func TestW20_TurnOfManyMessages(t *testing.T) {
 	t.Parallel()
-	w := newHarness(t, `{"max_moves":2}`, []reeve.Tool{newTool("look", reeve.Read, echo)},
+	w := newHarness(t, `{"max_model_requests":2}`, []reeve.Tool{newTool("look", reeve.Read, echo)},
 		callAnswer("look", `{"n":1}`),
 		callAnswer("look", `{"n":2}`), textAnswer("Enough."))
 	run := w.beginTurn("Look everywhere.")

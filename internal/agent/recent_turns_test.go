@@ -95,7 +95,7 @@ func TestL13_TurnWithPendingCallIsReadAgain(t *testing.T) {
 	t.Parallel()
 	slow := newTool("slow", reeve.Read, echo)
 	slow.Async = true
-	w := newHarness(t, `{"max_moves":1}`, []reeve.Tool{slow}, callAnswer("slow", `{"text":"late"}`),
+	w := newHarness(t, `{"max_model_requests":1}`, []reeve.Tool{slow}, callAnswer("slow", `{"text":"late"}`),
 		textAnswer("begun"),
 		textAnswer("two"), textAnswer("three"))
 	w.beginTurn("one") // reaches its limit of moves before the result

@@ -12,10 +12,10 @@ import (
 type Settings = reeve.AgentConfig
 
 const (
-	defaultMoves   = 25
-	defaultTokens  = 4096
-	defaultTurns   = 20
-	defaultContext = 32_000
+	defaultModelRequests = 25
+	defaultTokens        = 4096
+	defaultTurns         = 20
+	defaultContext       = 32_000
 )
 
 // readSettings parses an agent's config and fills the defaults. The gate validated the config when it was set.
@@ -30,7 +30,7 @@ func withDefaults(s Settings) Settings {
 			*p = v
 		}
 	}
-	set(&s.MaxMoves, defaultMoves)
+	set(&s.MaxModelRequests, defaultModelRequests)
 	set(&s.MaxTokens, defaultTokens)
 	set(&s.ContextTokens, defaultContext)
 	if s.RecentTurns == nil {

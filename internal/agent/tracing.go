@@ -15,12 +15,12 @@ import (
 
 // ModelCall describes one request to a model, for metrics.
 type ModelCall struct {
-	Requested      string     // the model that was requested
-	Provider string     // provider of Model
-	Model    string     // the model that answered; empty if none did
-	Code     reeve.Code // empty on success
-	Spent    reeve.Amount
-	Usage    model.Usage
+	Requested string     // the model that was requested
+	Provider  string     // provider of Model
+	Model     string     // the model that answered; empty if none did
+	Code      reeve.Code // empty on success
+	Spent     reeve.Amount
+	Usage     model.Usage
 }
 
 func (t *ModelRunner) getTracer() trace.Tracer {
@@ -78,7 +78,7 @@ func (v *turn) traceRun(ctx context.Context, do func(context.Context) reeve.RunE
 	}
 	provider, asked := v.resolveModel(name)
 	a := spanAttributes{attribute.String("gen_ai.operation.name", "invoke_agent"),
-		attribute.Int("reeve.moves", end.ModelRequests)}
+		attribute.Int("reeve.model_requests", end.ModelRequests)}
 	a.provider(provider)
 	a.text("gen_ai.request.model", asked)
 	a.text("gen_ai.agent.id", v.agent.ID)

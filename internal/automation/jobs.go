@@ -83,7 +83,8 @@ func (j *Jobs) Answer(ctx context.Context, workspace, id, answer string) (k reev
 		k.WorkerID = a.ID
 		k.Exchanges = append(k.Exchanges, reeve.Exchange{Question: k.Question, Answer: answer})
 		k.State, k.Question = reeve.ScriptJobOpen, ""
-		k.RunKey = reeve.DeriveID("wake", string(reeve.ReasonScriptJob), k.ID, fmt.Sprint(k.Restarts, ":", len(k.Exchanges)))
+		k.RunKey = reeve.DeriveID("wake", string(reeve.ReasonScriptJob), k.ID,
+			fmt.Sprint(k.Restarts, ":", len(k.Exchanges)))
 		if moved, err := tx.Automations().TransitionScriptJob(ctx, reeve.ScriptJobAsking, k); err != nil {
 			return err
 		} else if !moved {
@@ -218,9 +219,11 @@ func (j *Jobs) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reev
 		return nil
 	}
 	was := k.State
-	if run.State == reeve.RunFailed && reeve.FailureClassOf(run.Code) == reeve.NetworkFailure && k.Restarts < j.Backoff.Attempts {
+	if run.State == reeve.RunFailed && reeve.FailureClassOf(run.Code) == reeve.NetworkFailure &&
+		k.Restarts < j.Backoff.Attempts {
 		k.Restarts++
-		k.RunKey = reeve.DeriveID("wake", string(reeve.ReasonScriptJob), k.ID, fmt.Sprint(k.Restarts, ":", len(k.Exchanges)))
+		k.RunKey = reeve.DeriveID("wake", string(reeve.ReasonScriptJob), k.ID,
+			fmt.Sprint(k.Restarts, ":", len(k.Exchanges)))
 		if moved, err := tx.Automations().TransitionScriptJob(ctx, was, k); err != nil || !moved {
 			return err
 		}
@@ -290,7 +293,7 @@ func (j *Jobs) ensureWorker(ctx context.Context, tx *store.Tx, workspace string,
 		return a, err
 	}
 	calm := 0.1
-	config, err := json.Marshal(reeve.AgentConfig{Instructions: text, MaxMoves: 60, MaxTokens: 16_000,
+	config, err := json.Marshal(reeve.AgentConfig{Instructions: text, MaxModelRequests: 60, MaxTokens: 16_000,
 		Temperature: &calm})
 	if err != nil {
 		return a, err

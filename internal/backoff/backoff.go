@@ -12,8 +12,8 @@ import (
 
 // Policy is a delay that doubles with each attempt.
 type Policy struct {
-	First time.Duration // delay after the first attempt. Default: 10 s, or Max if that is less
-	Max   time.Duration // longest delay. Default: 10 min, or First if that is more
+	First    time.Duration // delay after the first attempt. Default: 10 s, or Max if that is less
+	Max      time.Duration // longest delay. Default: 10 min, or First if that is more
 	Attempts int           // number of attempts. Default: 5
 }
 

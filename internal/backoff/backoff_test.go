@@ -17,10 +17,10 @@ func TestBackoff(t *testing.T) {
 		}
 	}
 	for p, want := range map[backoff.Policy]backoff.Policy{
-		{}:                           {First: 10 * time.Second, Max: 10 * time.Minute, Attempts: 5},
-		{First: time.Hour}:           {First: time.Hour, Max: time.Hour, Attempts: 5},
+		{}:                              {First: 10 * time.Second, Max: 10 * time.Minute, Attempts: 5},
+		{First: time.Hour}:              {First: time.Hour, Max: time.Hour, Attempts: 5},
 		{Max: time.Second, Attempts: 2}: {First: time.Second, Max: time.Second, Attempts: 2},
-		{First: time.Minute}:         {First: time.Minute, Max: 10 * time.Minute, Attempts: 5},
+		{First: time.Minute}:            {First: time.Minute, Max: 10 * time.Minute, Attempts: 5},
 	} {
 		if got := p.WithDefaults(); got != want {
 			t.Errorf("%+v.WithDefaults() = %+v, want %+v", p, got, want)

@@ -76,7 +76,7 @@ func (d *Service) getRepository(ctx context.Context, workspace, project string) 
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return r, reeve.Errorf(reeve.NotFound, "project %q does not exist", project).
-			Hintf("an owner can create it with: reeve projects add %s PATH; or remove it from the agent's "+
+			Hintf("an owner can create it with: reeve projects create %s PATH; or remove it from the agent's "+
 				"settings for shell_exec", project)
 	}
 	if err != nil {

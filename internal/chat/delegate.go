@@ -30,7 +30,8 @@ func (d *Service) BeginDelegatedTurn(ctx context.Context, tx *store.Tx,
 	} else {
 		c.Participants = []reeve.Participant{{Kind: reeve.AgentParticipant, ID: a.Agent.ID, AddedBy: by.RunID}}
 		if a.User != "" {
-			c.Participants = append(c.Participants, reeve.Participant{Kind: reeve.UserParticipant, ID: a.User, AddedBy: by.RunID})
+			c.Participants = append(c.Participants, reeve.Participant{Kind: reeve.UserParticipant, ID: a.User,
+				AddedBy: by.RunID})
 		}
 		if err = tx.Chat().InsertConversation(ctx, c); err == nil {
 			task.Attachments, err = listAttachments(ctx, tx, a.Workspace, by.RunID)

@@ -22,9 +22,9 @@ type Fetcher interface {
 }
 
 // FetchAttachments downloads attachments that are given by URL, so that every model can use them, and checks them. It
-// replaces the media type image/* by the detected type. The function path returns the position of an attachment in the
-// request, for errors.
-func (d *Service) FetchAttachments(ctx context.Context, list []reeve.Attachment, path func(i int) string) error {
+// replaces the media type image/* by the detected type. The function pointerOf returns the JSON Pointer of an
+// attachment in the request, for errors.
+func (d *Service) FetchAttachments(ctx context.Context, list []reeve.Attachment, pointerOf func(i int) string) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	left := MaxAttachmentBytes
@@ -38,13 +38,13 @@ func (d *Service) FetchAttachments(ctx context.Context, list []reeve.Attachment,
 		}
 		body, err := d.Fetcher.Fetch(ctx, a.URL, max(0, left))
 		if err != nil {
-			return newFetchError(path(i), err)
+			return newFetchError(pointerOf(i), err)
 		}
 		left -= len(body)
 		if a.MediaType == "image/*" {
 			a.MediaType = http.DetectContentType(body)
 		}
-		if err := checkAttachment(path(i), reeve.Attachment{Name: a.Name, MediaType: a.MediaType,
+		if err := checkAttachment(pointerOf(i), reeve.Attachment{Name: a.Name, MediaType: a.MediaType,
 			Data: body}); err != nil {
 			return err
 		}

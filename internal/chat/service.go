@@ -89,7 +89,8 @@ func openConversation(ctx context.Context, tx *store.Tx, who reeve.Principal, id
 		if err := CheckUser(ctx, &tx.Snap, who.Workspace, user, fmt.Sprintf("/participants/%d", i)); err != nil {
 			return c, err
 		}
-		c.Participants = append(c.Participants, reeve.Participant{Kind: reeve.UserParticipant, ID: user, AddedBy: who.User})
+		c.Participants = append(c.Participants, reeve.Participant{Kind: reeve.UserParticipant, ID: user,
+			AddedBy: who.User})
 	}
 	if err := tx.Chat().InsertConversation(ctx, c); err != nil {
 		return c, err

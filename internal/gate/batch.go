@@ -8,7 +8,7 @@ import (
 )
 
 // CallBatch makes the calls of one model response. Adjacent reads run concurrently. All other calls run one at a time.
-// The calls are recorded in their order. Within a run, CallAll stops after a call that blocks the run.
+// The calls are recorded in their order. Within a run, CallBatch stops after a call that blocks the run.
 func (g *Gate) CallBatch(ctx context.Context, calls []reeve.Call) []reeve.BatchResult {
 	out := make([]reeve.BatchResult, len(calls))
 	for i := 0; i < len(calls); {

@@ -190,7 +190,7 @@ func (c *caller) policyDenial(t *reeve.Tool, why string) error {
 		}
 	}
 	return reeve.Errorf(reeve.Denied, "%s", why).
-		Hintf("a member can change the policy of %s: reeve agents get shows it, reeve agents update --policy sets it",
+		Hintf("a member can change the policy of %s: reeve agents show shows it, reeve agents update --policy sets it",
 			who.Name)
 }
 

@@ -80,7 +80,8 @@ func cancelOperation(ctx context.Context, tx *store.Tx, op reeve.Operation, why 
 		was = reeve.ApprovalApproved
 	}
 	if found && a.State == was {
-		if a.State = reeve.ApprovalLapsed; was == reeve.ApprovalPending { // an approved one keeps the comment of the person
+		// an approved one keeps the comment of the person
+		if a.State = reeve.ApprovalLapsed; was == reeve.ApprovalPending {
 			a.Comment = why.Message
 		}
 		if err := tx.Ledger().TransitionApproval(ctx, a, was); err != nil {

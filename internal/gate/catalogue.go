@@ -149,7 +149,7 @@ func (c *Catalogue) prepareEntry(e *entry) (err error) {
 			return reeve.Errorf(reeve.Unsupported, "no handler %q in this build", row.HandlerKey)
 		}
 		e.tool.CheckSettings = h.CheckSettings // before the check below, for the same reason
-		if h.Broken != "" {          // this machine cannot run the tool
+		if h.Broken != "" {                    // this machine cannot run the tool
 			return reeve.Errorf(reeve.Unsupported, "%s", h.Broken)
 		}
 		e.tool.Handler, e.tool.Check, e.tool.Preview, e.tool.Verify, e.tool.Categories, e.tool.IsRead,
@@ -316,7 +316,7 @@ func (e *entry) checkSettings(config []byte) (json.RawMessage, error) {
 	if fields := e.config.check(given, "/config"); len(fields) > 0 {
 		return nil, &reeve.Error{Code: reeve.Validation, Message: "the settings are not valid: " +
 			fields[0].Path + " " + fields[0].Message,
-			Fields: fields, Hint: "reeve tools get " + id + " shows the valid settings"}
+			Fields: fields, Hint: "reeve tools show " + id + " shows the valid settings"}
 	}
 	if len(given) == 0 {
 		return nil, nil

@@ -217,7 +217,8 @@ func (i *Inbox) closeExpired(ctx context.Context,
 				continue
 			}
 			a.State = reeve.ApprovalExpired
-			if err := tx.Ledger().TransitionApproval(ctx, a, reeve.ApprovalPending); reeve.CodeOf(err) == reeve.Conflict {
+			if err := tx.Ledger().TransitionApproval(ctx, a,
+				reeve.ApprovalPending); reeve.CodeOf(err) == reeve.Conflict {
 				continue
 			} else if err != nil {
 				return err

@@ -10,7 +10,7 @@ import (
 )
 
 // computePreview computes what the call would change, if that is requested or needed. It is needed for a person who
-// decides on the call, to refuse a stale base, and for the base that keyed and verifiable tools get.
+// decides on the call, to refuse a stale base, and for the base that keyed and verifiable tools show.
 func (d *decider) computePreview(ctx context.Context) (string, error) {
 	t := d.tool()
 	if t.Preview == nil {

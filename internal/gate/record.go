@@ -262,7 +262,8 @@ func (r *Recorder) recordDispatched(ctx context.Context) (op reeve.Operation, er
 		op.Owner = r.g.processID
 		r.setInFlight(&op, tx.Now())
 		if was := r.resumed; was != nil {
-			op.Resolution, op.ResolvedBy, op.Spent, op.Attempts, op.Deferred = was.Resolution, was.ResolvedBy, was.Spent,
+			op.Resolution, op.ResolvedBy, op.Spent, op.Attempts, op.Deferred = was.Resolution, was.ResolvedBy,
+				was.Spent,
 				was.Attempts, was.Deferred
 		}
 		return r.insertOrTransition(ctx, tx, op, nil)
@@ -317,7 +318,8 @@ func (r *Recorder) recordRolledBack(ctx context.Context, o outcome) (res reeve.R
 func (r *Recorder) recordAwaited(ctx context.Context, tx *store.Tx, o outcome) (reeve.Result, error) {
 	op := r.operationIn(reeve.Dispatched)
 	op.TimeoutAt = r.awaitDeadline(o)
-	op.NextAttemptAt, op.Code, op.Message, op.Spent, op.Attempts = op.TimeoutAt, reeve.InProgress, o.err.Message, o.spent,
+	op.NextAttemptAt, op.Code, op.Message, op.Spent, op.Attempts = op.TimeoutAt, reeve.InProgress, o.err.Message,
+		o.spent,
 		o.attempts
 	res := pendingResult(op)
 	if err := r.budget.spendInTx(ctx, tx, o.spent); err != nil {

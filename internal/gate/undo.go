@@ -53,14 +53,16 @@ func explainOnlyProposed(ctx context.Context, s *store.Snap, op reeve.Operation)
 	case reeve.ProposalPending:
 		hint = "reject it: reeve proposals reject " + item.ID
 	case reeve.ProposalAccepted, reeve.ProposalUnknown:
-		hint = "check the operation that applies it: reeve operations get " + item.OperationID
+		hint = "check the operation that applies it: reeve operations show " + item.OperationID
 	case reeve.ProposalRejected, reeve.ProposalFailed, reeve.ProposalDenied, reeve.ProposalStale:
 	}
 	return reeve.Errorf(reeve.Conflict, "operation %s is only the proposal %s: %s", op.ID, item.ID,
 		cmp.Or(describeSinceProposed(item), "it waits for a person")).Hintf("%s", hint)
 }
 
-func undoKey(operation string) string { return reeve.DeriveID(reeve.PrefixOperation, "undo", operation) }
+func undoKey(operation string) string {
+	return reeve.DeriveID(reeve.PrefixOperation, "undo", operation)
+}
 
 // currentKey returns the operation id to use for a repeatable action. It follows the sequence of ids that starts with
 // first and returns the first id that is unused or whose operation is not void.

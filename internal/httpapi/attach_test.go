@@ -294,7 +294,7 @@ func TestG13_WholeNumbersInSettings(t *testing.T) {
 		t.Errorf("it found %d: %+v", len(out.Matches), res)
 	}
 	h.Want(200, nil, "PATCH", "/api/agents/coach",
-		`{"config":{"max_moves":3.0,"rehearsal":{"steps":[],"output":"it ran"}}}`)
+		`{"config":{"max_model_requests":3.0,"rehearsal":{"steps":[],"output":"it ran"}}}`)
 	h.Want(201, nil, "POST", "/api/agents/coach/wake", object{})
 	if run := waitForFirstRun(t, h, "coach"); run.State != reeve.RunCompleted || run.Output != "it ran" {
 		t.Errorf("%+v", run)

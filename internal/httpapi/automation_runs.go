@@ -40,8 +40,10 @@ func (h *automationRunHandlers) list(ctx context.Context, who reeve.Principal, i
 		if err != nil {
 			return err
 		}
-		runs, err := snap.Runs().ListRuns(ctx, who.Workspace, store.RunFilter{Agent: m.AgentID, VisibleTo: visibleUser(who),
-			Before: in.Cursor, Limit: in.Limit})
+		runs, err := snap.Runs().
+			ListRuns(ctx, who.Workspace, store.RunFilter{Agent: m.AgentID, VisibleTo: visibleUser(who),
+				Before: in.Cursor,
+				Limit:  in.Limit})
 		out.Body.Runs = make([]reeve.AutomationRun, len(runs))
 		for i := 0; i < len(runs) && err == nil; i++ {
 			out.Body.Runs[i].Run = &runs[i]

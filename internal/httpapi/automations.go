@@ -59,15 +59,17 @@ func registerAutomationRoutes(router huma.API, s *services) {
 	handle(router, route{post, at, "createAutomation", "Create an automation, for a new or an existing agent",
 		tag, member, created}, automations.create)
 	handle(router, route{get, at + "/{id}", "getAutomation", "Get an automation", tag, viewer, 0}, automations.get)
-	handle(router, route{get, at + "/{id}/versions", "listVersions", "List an automation's versions", tag, viewer, 0},
+	handle(router, route{get, at + "/{id}/versions", "listScriptVersions", "List an automation's versions", tag, viewer,
+		0},
 		automations.listVersions)
-	handle(router, route{post, at + "/{id}/versions", "saveVersion", "Save a version of the script", tag, member,
+	handle(router, route{post, at + "/{id}/versions", "createScriptVersion", "Save a version of the script", tag,
+		member,
 		created},
 		automations.saveVersion)
-	handle(router, route{get, at + "/{id}/versions/{version}", "getVersion", "Get a version with its script", tag,
+	handle(router, route{get, at + "/{id}/versions/{version}", "getScriptVersion", "Get a version with its script", tag,
 		viewer,
 		0}, automations.getVersion)
-	handle(router, route{post, at + "/{id}/activate", "activateVersion", "Activate a version", tag, member,
+	handle(router, route{post, at + "/{id}/activate", "activateScriptVersion", "Activate a version", tag, member,
 		0}, automations.activateVersion)
 	handle(router, route{post, at + "/{id}/pause", "pauseAutomation", "Pause an automation", tag, member, 0},
 		automations.pause)
@@ -75,7 +77,7 @@ func registerAutomationRoutes(router huma.API, s *services) {
 		automations.resume)
 	handle(router, route{get, at + "/{id}/runs", "listAutomationRuns", "List an automation's runs", tag, viewer, 0},
 		automationRuns.list)
-	handle(router, route{post, at + "/{id}/runs", "startAutomation", "Start a run", tag, member, created},
+	handle(router, route{post, at + "/{id}/runs", "startAutomationRun", "Start a run", tag, member, created},
 		automationRuns.start)
 	handle(router, route{get, runPath, "getAutomationRun", "Get a run and its progress", tag, viewer, 0},
 		automationRuns.get)

@@ -235,7 +235,7 @@ func TestBadInput_Queries(t *testing.T) {
 				continue
 			case name == "limit":
 				wrong = []string{"0", "-1", "5000001", "x", "1.5", "1e3", "%00", "99999999999999999999", "0x10", "%20"}
-				if o.id != "readOutput" {
+				if o.id != "getOutput" {
 					wrong = append(wrong, "501")
 				}
 			case name == "offset":

@@ -69,15 +69,15 @@ func (x branchFixture) mask(s string) string {
 func (x branchFixture) samples(kind string) map[string]sample {
 	project, branch := "/api/projects/"+x.project, "/api/branches/"+x.branch
 	return map[string]sample{
-		"listProjects":  {"/api/projects", nil, false, reeve.Viewer},
-		"createProject": {"/api/projects", object{"name": "made-" + kind, "path": x.path}, false, reeve.Owner},
-		"getProject":    {project, nil, true, reeve.Viewer},
-		"deleteProject": {project, nil, true, reeve.Owner},
-		"listBranches":  {"/api/branches", nil, false, reeve.Viewer},
-		"getBranch":     {branch, nil, true, reeve.Viewer},
-		"diffBranch":    {branch + "/diff", nil, true, reeve.Viewer},
-		"logBranch":     {branch + "/log", nil, true, reeve.Viewer},
-		"mergeBranch":   {branch + "/merge", object{}, true, reeve.Member},
-		"discardBranch": {"/api/branches/" + x.other + "/discard", nil, true, reeve.Member},
+		"listProjects":      {"/api/projects", nil, false, reeve.Viewer},
+		"createProject":     {"/api/projects", object{"name": "made-" + kind, "path": x.path}, false, reeve.Owner},
+		"getProject":        {project, nil, true, reeve.Viewer},
+		"deleteProject":     {project, nil, true, reeve.Owner},
+		"listBranches":      {"/api/branches", nil, false, reeve.Viewer},
+		"getBranch":         {branch, nil, true, reeve.Viewer},
+		"getBranchDiff":     {branch + "/diff", nil, true, reeve.Viewer},
+		"listBranchCommits": {branch + "/log", nil, true, reeve.Viewer},
+		"mergeBranch":       {branch + "/merge", object{}, true, reeve.Member},
+		"discardBranch":     {"/api/branches/" + x.other + "/discard", nil, true, reeve.Member},
 	}
 }

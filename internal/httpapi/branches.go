@@ -42,9 +42,9 @@ func registerBranchRoutes(router huma.API, s *services) {
 	handle(router, route{get, "/api/branches", "listBranches", "List branches", tag, viewer, 0}, branches.list)
 	handle(router, route{get, branch, "getBranch", "Get a branch by its id or its conversation's id", tag, viewer, 0},
 		branches.get)
-	handle(router, route{get, branch + "/diff", "diffBranch", "Get the diff of a branch", tag, viewer, 0},
+	handle(router, route{get, branch + "/diff", "getBranchDiff", "Get the diff of a branch", tag, viewer, 0},
 		branches.diff)
-	handle(router, route{get, branch + "/log", "logBranch", "List the commits of a branch", tag, viewer, 0},
+	handle(router, route{get, branch + "/log", "listBranchCommits", "List the commits of a branch", tag, viewer, 0},
 		branches.log)
 	handle(router, route{post, branch + "/merge", "mergeBranch", "Merge a branch into the default branch", tag, member,
 		0}, branches.merge)

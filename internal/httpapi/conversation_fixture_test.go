@@ -44,8 +44,8 @@ func (x conversationFixture) samples(agentID, operation string) map[string]sampl
 		"removeParticipant":        {at + "/participants/carol", nil, true, reeve.Member},
 		"listConversationMessages": {at + "/messages", nil, true, reeve.Viewer},
 		"listFrames":               {at + "/frames", nil, true, reeve.Viewer},
-		"getMedia":                 {at + "/media/" + strings.Repeat("0", 64), nil, true, reeve.Viewer},
-		"streamEvents":             {at + "/events", nil, true, reeve.Viewer},
+		"getConversationMedia":     {at + "/media/" + strings.Repeat("0", 64), nil, true, reeve.Viewer},
+		"streamConversation":       {at + "/events", nil, true, reeve.Viewer},
 		"listTurns":                {at + "/turns", nil, true, reeve.Viewer},
 		"createTurn":               {at + "/turns", object{"content": "hello"}, true, reeve.Member},
 		"getTurn":                  {turn, nil, true, reeve.Viewer},
@@ -53,7 +53,7 @@ func (x conversationFixture) samples(agentID, operation string) map[string]sampl
 		"rateTurn":                 {turn + "/feedback", object{"score": 1}, true, reeve.Member},
 		"playgroundChat": {"/api/playground/sessions/mine/chat",
 			object{"message": "hello", "agentId": agentID, "detach": true}, true, reeve.Member},
-		"deliverResult": {"/api/operations/" + operation + "/result", object{"error": "it is gone"}, true,
+		"deliverOperationResult": {"/api/operations/" + operation + "/result", object{"error": "it is gone"}, true,
 			reeve.Member},
 	}
 }

@@ -50,9 +50,10 @@ func registerConversationRoutes(router huma.API, s *services) {
 	handle(router, route{get, conversationPath + "/frames", "listFrames", "List the frames that clients received", tag,
 		viewer,
 		0}, conversations.listFrames)
-	handle(router, route{get, mediaPath, "getMedia", "Download a file that an agent sent", tag, viewer, 0},
+	handle(router, route{get, mediaPath, "getConversationMedia", "Download a file that an agent sent", tag, viewer, 0},
 		conversations.getMedia)
-	handle(router, route{get, eventsPath, "streamEvents", "Follow a conversation (server-sent events)", tag, viewer, 0},
+	handle(router, route{get, eventsPath, "streamConversation", "Follow a conversation (server-sent events)", tag,
+		viewer, 0},
 		conversations.streamEvents)
 	handle(router, route{get, turnsPath, "listTurns", "List a conversation's turns", tag, viewer, 0}, turns.list)
 	handle(router, route{post, turnsPath, "createTurn",

@@ -59,7 +59,7 @@ func (h *doctorHandlers) checkAgents(ctx context.Context, who reeve.Principal) (
 			if why := h.gate.Catalogue.WhyNotCallable(v.Tool, v.Config); why != "" {
 				problems = append(problems, v.Agent+": tool "+v.Tool.ID+": "+why)
 				hints = append(hints, fmt.Sprintf("run reeve agents detach %s %s, then reeve agents attach %s %s "+
-					"--config with settings that fit the schema shown by reeve tools get %s", v.Agent, v.Tool.ID,
+					"--config with settings that fit the schema shown by reeve tools show %s", v.Agent, v.Tool.ID,
 					v.Agent, v.Tool.ID, v.Tool.ID))
 			}
 		}
@@ -73,8 +73,9 @@ const maxDisabledSchedules = 10
 
 func (h *doctorHandlers) checkSchedules(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
 	return part, h.db.View(ctx, func(snap *store.Snap) error {
-		list, total, err := snap.Queue().ListTimers(ctx, who.Workspace, store.TimerFilter{VisibleTo: visibleUser(who),
-			State: reeve.TimerDisabled, Limit: maxDisabledSchedules})
+		list, total, err := snap.Queue().
+			ListTimers(ctx, who.Workspace, store.TimerFilter{VisibleTo: visibleUser(who), State: reeve.TimerDisabled,
+				Limit: maxDisabledSchedules})
 		var problems []string
 		for _, t := range list {
 			problems = append(problems, fmt.Sprintf("%s (%s): %s", t.ID, t.Name, h.planner.WhyDisabled(t)))

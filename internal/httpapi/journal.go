@@ -49,15 +49,16 @@ func registerJournalRoutes(router huma.API, s *services) {
 	handle(router, route{patch, "/api/journal/tasks/{id}", "updateTask", "Update a task", tag, member, 0}, tasks.update)
 	handle(router, route{del, "/api/journal/tasks/{id}", "deleteTask", "Delete a task", tag, member, noContent},
 		tasks.remove)
-	handle(router, route{post, "/api/journal/tasks/{id}/labels", "assignLabels",
+	handle(router, route{post, "/api/journal/tasks/{id}/labels", "updateTaskLabels",
 		"Add and remove labels of a task", tag, member, 0}, tasks.assignLabels)
-	handle(router, route{get, "/api/journal/task-candidates", "resolveTask", "Find tasks by words of their title", tag,
+	handle(router, route{get, "/api/journal/task-candidates", "findTaskCandidates",
+		"Find tasks by words of their title", tag,
 		viewer, 0}, tasks.resolve)
 	handle(router, route{post, "/api/journal/follow-ups", "createFollowUp",
 		"Create a follow-up of a task", tag, member, created}, tasks.followUp)
 	handle(router, route{post, "/api/journal/rollovers", "concludeTask", "Close a task and move its open items", tag,
 		member, 0}, tasks.rollover)
-	handle(router, route{get, "/api/journal/effects/{id}", "listEffects",
+	handle(router, route{get, "/api/journal/effects/{id}", "listJournalEffects",
 		"List the journal entries that an operation changed", tag, viewer,
 		0}, tasks.listEffects)
 
@@ -73,18 +74,22 @@ func registerJournalRoutes(router huma.API, s *services) {
 		0}, checklists.update)
 	handle(router, route{del, "/api/journal/checklists/{id}", "deleteChecklist", "Delete a checklist", tag, member,
 		noContent}, checklists.remove)
-	handle(router, route{post, "/api/journal/checklists/{id}/items", "addItems", "Add items to a checklist", tag,
+	handle(router, route{post, "/api/journal/checklists/{id}/items", "addChecklistItems", "Add items to a checklist",
+		tag,
 		member, created},
 		checklists.addItems)
-	handle(router, route{patch, "/api/journal/checklists/{id}/items", "updateItems", "Update items of a checklist", tag,
+	handle(router, route{patch, "/api/journal/checklists/{id}/items", "updateChecklistItems",
+		"Update items of a checklist", tag,
 		member, 0},
 		checklists.updateItems)
-	handle(router, route{del, "/api/journal/checklists/{id}/items/{itemId}", "deleteItem",
+	handle(router, route{del, "/api/journal/checklists/{id}/items/{itemId}", "deleteChecklistItem",
 		"Delete an item of a checklist", tag,
 		member, noContent}, checklists.removeItem)
-	handle(router, route{post, "/api/journal/item-moves", "moveItems", "Move items to another checklist", tag, member,
+	handle(router, route{post, "/api/journal/item-moves", "moveChecklistItems", "Move items to another checklist", tag,
+		member,
 		0}, checklists.moveItems)
-	handle(router, route{post, "/api/journal/item-splits", "splitItems", "Move items to a new task", tag, member,
+	handle(router, route{post, "/api/journal/item-splits", "splitChecklistItems", "Move items to a new task", tag,
+		member,
 		created},
 		checklists.splitItems)
 
@@ -106,14 +111,15 @@ func registerJournalRoutes(router huma.API, s *services) {
 		timeEntries.stopTimer)
 
 	dayPlans := &dayPlanHandlers{j}
-	handle(router, route{get, "/api/journal/plans/{day}", "getPlan", "Get your plan for a day", tag, viewer, 0},
+	handle(router, route{get, "/api/journal/plans/{day}", "getDayPlan", "Get your plan for a day", tag, viewer, 0},
 		dayPlans.get)
-	handle(router, route{post, "/api/journal/plans/{day}/blocks", "changeBlocks",
+	handle(router, route{post, "/api/journal/plans/{day}/blocks", "updatePlanBlocks",
 		"Add, update and delete blocks of your plan",
 		tag, member, 0}, dayPlans.changeBlocks)
-	handle(router, route{put, "/api/journal/plans/{day}/blocks", "replan", "Replace the blocks of your plan", tag,
+	handle(router, route{put, "/api/journal/plans/{day}/blocks", "replacePlanBlocks", "Replace the blocks of your plan",
+		tag,
 		member, 0}, dayPlans.replan)
-	handle(router, route{post, "/api/journal/plans/{day}/pins", "pinTasks",
+	handle(router, route{post, "/api/journal/plans/{day}/pins", "updatePlanPins",
 		"Pin and unpin tasks on your plan", tag, member, 0}, dayPlans.pinTasks)
 
 	ratings := &ratingHandlers{j}
@@ -122,7 +128,7 @@ func registerJournalRoutes(router huma.API, s *services) {
 	handle(router, route{get, "/api/journal/rating-summary", "summarizeRatings", "Summarize your ratings", tag, viewer,
 		0},
 		ratings.summarize)
-	handle(router, route{put, "/api/journal/ratings", "rate", "Create or replace a rating", tag, member, 0},
+	handle(router, route{put, "/api/journal/ratings", "putRating", "Create or replace a rating", tag, member, 0},
 		ratings.rate)
 	handle(router, route{get, "/api/journal/ratings/{kind}/{targetId}", "getRating", "Get your rating of a target",
 		tag, viewer, 0}, ratings.get)

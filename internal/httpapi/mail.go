@@ -34,15 +34,16 @@ func registerMailRoutes(router huma.API, s *services) {
 	mail := &mailHandlers{db: s.DB}
 	handle(router, route{get, at + "/inboxes", "listInboxes", "List imported mailboxes", tag, viewer, 0},
 		mail.listInboxes)
-	handle(router, route{del, at + "/inboxes/{name}", "removeInbox", "Delete a mailbox and all its mail", tag, member,
+	handle(router, route{del, at + "/inboxes/{name}", "deleteInbox", "Delete a mailbox and all its mail", tag, member,
 		noContent}, mail.removeInbox)
 	handle(router, route{get, at + "/imports", "listImports", "List imports, newest first", tag, viewer, 0},
 		mail.listImports)
-	handle(router, route{post, at + "/imports", "beginImport", "Begin an import, or resume an interrupted one",
+	handle(router, route{post, at + "/imports", "startImport", "Begin an import, or resume an interrupted one",
 		tag, member, created}, mail.beginImport)
 	handle(router, route{get, at + "/imports/{id}", "getImport",
 		"Get an import, its progress and its bad messages", tag, viewer, 0}, mail.getImport)
-	handle(router, route{post, batchesPath, "addBatch", "Add messages to an import", tag, member, 0}, mail.addBatch)
+	handle(router, route{post, batchesPath, "addImportBatch", "Add messages to an import", tag, member, 0},
+		mail.addBatch)
 	handle(router, route{post, at + "/imports/{id}/finish", "finishImport", "Finish an import", tag, member, 0},
 		mail.finishImport)
 }

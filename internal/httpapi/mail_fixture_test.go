@@ -43,9 +43,9 @@ func (x mailFixture) mask(s string) string {
 func (x mailFixture) samples() map[string]sample {
 	return map[string]sample{
 		"listInboxes": {"/api/mail/inboxes", nil, false, reeve.Viewer},
-		"removeInbox": {"/api/mail/inboxes/" + x.inbox, nil, true, reeve.Member},
+		"deleteInbox": {"/api/mail/inboxes/" + x.inbox, nil, true, reeve.Member},
 		"listImports": {"/api/mail/imports", nil, false, reeve.Viewer},
-		"beginImport": {"/api/mail/imports", object{"source": "mine"}, false, reeve.Member},
+		"startImport": {"/api/mail/imports", object{"source": "mine"}, false, reeve.Member},
 		"getImport":   {"/api/mail/imports/" + x.open, nil, true, reeve.Viewer},
 		"addBatch": {"/api/mail/imports/" + x.open + "/batches?after=1&position=2",
 			encodeMailLine(object{"inbox": "mine"}), true, reeve.Member},

@@ -58,14 +58,16 @@ func registerRoutes(router huma.API, s *services) {
 		agents.listMessages)
 
 	calls := &callHandlers{db: s.DB, gate: s.Gate, redactor: s.redactor}
-	handle(router, route{post, "/api/agents/{agentId}/calls", "call", "Call a tool", "calls", member, 0}, calls.call)
-	handle(router, route{post, "/api/agents/{agentId}/calls/batch", "callAll", "Call several tools in order",
+	handle(router, route{post, "/api/agents/{agentId}/calls", "callTool", "Call a tool", "calls", member, 0},
+		calls.call)
+	handle(router, route{post, "/api/agents/{agentId}/calls/batch", "callTools", "Call several tools in order",
 		"calls", member, 0}, calls.callAll)
-	handle(router, route{post, "/api/agents/{agentId}/calls/explain", "judge", "Preview the gate's decision on a call",
+	handle(router, route{post, "/api/agents/{agentId}/calls/explain", "previewCall",
+		"Preview the gate's decision on a call",
 		"calls", viewer, 0}, calls.preview)
-	handle(router, route{get, "/api/calls/{id}/explanation", "explain", "Explain a past call", "calls", viewer, 0},
+	handle(router, route{get, "/api/calls/{id}/explanation", "explainCall", "Explain a past call", "calls", viewer, 0},
 		calls.explain)
-	handle(router, route{get, "/api/outputs/{hash}", "readOutput", "Read a stored output", "calls", viewer, 0},
+	handle(router, route{get, "/api/outputs/{hash}", "getOutput", "Read a stored output", "calls", viewer, 0},
 		calls.readOutput)
 
 	operations := &operationHandlers{db: s.DB, gate: s.Gate}
@@ -76,19 +78,22 @@ func registerRoutes(router huma.API, s *services) {
 	handle(router, route{post, "/api/operations/{id}/resolve", "resolveOperation",
 		"Resolve an operation with an unknown outcome",
 		"operations", member, 0}, operations.resolve)
-	handle(router, route{post, "/api/operations/{id}/result", "deliverResult", "Deliver the result of an operation",
+	handle(router, route{post, "/api/operations/{id}/result", "deliverOperationResult",
+		"Deliver the result of an operation",
 		"operations", member, 0}, operations.deliver)
 	handle(router, route{post, "/api/operations/{id}/undo", "undoOperation", "Undo an operation", "operations",
 		member, 0}, operations.undo)
 
 	approvals := &approvalHandlers{db: s.DB, gate: s.Gate, redactor: s.redactor}
-	handle(router, route{get, "/api/inbox", "inbox", "List everything that waits for a person", "approvals", viewer, 0},
+	handle(router, route{get, "/api/inbox", "getInbox", "List everything that waits for a person", "approvals", viewer,
+		0},
 		approvals.inbox)
 	handle(router, route{get, "/api/approvals", "listApprovals", "List approvals", "approvals", viewer, 0},
 		approvals.list)
 	handle(router, route{get, "/api/approvals/{id}", "getApproval", "Get an approval", "approvals", viewer, 0},
 		approvals.get)
-	handle(router, route{post, "/api/approvals/{id}/decision", "decide", "Approve or deny a parked call", "approvals",
+	handle(router, route{post, "/api/approvals/{id}/decision", "decideApproval", "Approve or deny a parked call",
+		"approvals",
 		member, 0},
 		approvals.decide)
 
@@ -173,15 +178,17 @@ func registerRoutes(router huma.API, s *services) {
 		0}, notifications.list)
 	handle(router, route{get, "/api/notifications/{id}", "getNotification", "Get a notification", "schedules", viewer,
 		0}, notifications.get)
-	handle(router, route{post, "/api/notifications/{id}/read", "readNotification", "Mark a notification as read",
+	handle(router, route{post, "/api/notifications/{id}/read", "markNotificationRead", "Mark a notification as read",
 		"schedules", member, noContent}, notifications.markRead)
 
 	control := &controlHandlers{db: s.DB, gate: s.Gate, scheduler: s.Scheduler}
-	handle(router, route{post, "/api/stop", "stop", "Stop one agent, or all agents of the workspace", "control", member,
+	handle(router, route{post, "/api/stop", "stopAgents", "Stop one agent, or all agents of the workspace", "control",
+		member,
 		noContent}, control.stop)
-	handle(router, route{post, "/api/resume", "resume", "Resume after a stop, or release a held server",
+	handle(router, route{post, "/api/resume", "resumeAgents", "Resume after a stop, or release a held server",
 		"control", member, noContent}, control.resume)
-	handle(router, route{get, "/api/hold", "hold", "List the work that a held server would resume", "control", viewer,
+	handle(router, route{get, "/api/hold", "getHold", "List the work that a held server would resume", "control",
+		viewer,
 		0},
 		control.showHold)
 
@@ -222,10 +229,12 @@ func registerRoutes(router huma.API, s *services) {
 	status := &statusHandlers{db: s.DB, gate: s.Gate, version: s.Version, startedAt: s.StartedAt}
 	doctor := &doctorHandlers{db: s.DB, gate: s.Gate, planner: s.Planner, checkParts: s.Doctor}
 	backup := &backupHandlers{db: s.DB, copy: s.Backup, log: s.Log}
-	handle(router, route{get, "/api/status", "status", "Get the server's status", "server", viewer, 0}, status.status)
-	handle(router, route{get, "/api/doctor", "doctor", "Check the health of the server and the workspace", "server",
+	handle(router, route{get, "/api/status", "getStatus", "Get the server's status", "server", viewer, 0},
+		status.status)
+	handle(router, route{get, "/api/doctor", "getDoctorReport", "Check the health of the server and the workspace",
+		"server",
 		viewer, 0}, doctor.doctor)
-	handle(router, route{get, "/api/backup", "backup", "Download a copy of the database", "server", owner, 0},
+	handle(router, route{get, "/api/backup", "downloadBackup", "Download a copy of the database", "server", owner, 0},
 		backup.backup)
 
 	registerConversationRoutes(router, s)

@@ -153,8 +153,9 @@ func (h *scheduleHandlers) listRuns(ctx context.Context, who reeve.Principal, in
 		if err != nil {
 			return err
 		}
-		out.Body.Runs, err = snap.Runs().ListRuns(ctx, who.Workspace,
-			store.RunFilter{ReasonID: t.ID, VisibleTo: visibleUser(who), Before: in.Cursor, Limit: in.Limit})
+		out.Body.Runs, err = snap.Runs().
+			ListRuns(ctx, who.Workspace, store.RunFilter{ReasonID: t.ID, VisibleTo: visibleUser(who), Before: in.Cursor,
+				Limit: in.Limit})
 		return err
 	})
 	if n := len(out.Body.Runs); n == in.Limit {

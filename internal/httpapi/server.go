@@ -48,7 +48,7 @@ type Config struct {
 	Doctor    func(ctx context.Context) []reeve.PartHealth // checks the server's parts. Default: none are checked
 	// returns an error while the server cannot serve. Default: always ready
 	Ready   func(ctx context.Context) error
-	IsHeld    func(ctx context.Context) bool                   // reports whether the server is held. Default: never
+	IsHeld  func(ctx context.Context) bool                   // reports whether the server is held. Default: never
 	Backup  func(ctx context.Context) (io.ReadCloser, error) // returns a copy of the database
 	Metrics http.Handler                                     // serves the metrics. Default: no metrics
 

@@ -71,21 +71,21 @@ func samples(x fixture) map[string]sample {
 		"attachTool":     {agent + "/tools", object{"tool_id": "file_read"}, true, reeve.Member},
 		"detachTool":     {agent + "/tools/look", nil, true, reeve.Member},
 		"listMessages":   {agent + "/messages", nil, true, reeve.Viewer},
-		"call":           {agent + "/calls", call, true, reeve.Member},
-		"callAll":        {agent + "/calls/batch", object{"calls": []any{call}}, true, reeve.Member},
-		"judge":          {agent + "/calls/explain", call, true, reeve.Viewer},
-		"explain":        {"/api/calls/" + x.call + "/explanation", nil, true, reeve.Viewer},
-		"readOutput":     {"/api/outputs/" + x.hash, nil, true, reeve.Viewer},
+		"callTool":       {agent + "/calls", call, true, reeve.Member},
+		"callTools":      {agent + "/calls/batch", object{"calls": []any{call}}, true, reeve.Member},
+		"previewCall":    {agent + "/calls/explain", call, true, reeve.Viewer},
+		"explainCall":    {"/api/calls/" + x.call + "/explanation", nil, true, reeve.Viewer},
+		"getOutput":      {"/api/outputs/" + x.hash, nil, true, reeve.Viewer},
 		"listOperations": {"/api/operations", nil, false, reeve.Viewer},
 		"getOperation":   {"/api/operations/" + x.operation, nil, true, reeve.Viewer},
 		"resolveOperation": {"/api/operations/" + x.unknown + "/resolve", object{"resolution": "skip"}, true,
 			reeve.Member},
-		"undoOperation": {"/api/operations/" + x.undoable + "/undo", nil, true, reeve.Member},
-		"listEffects":   {"/api/journal/effects/" + x.operation, nil, true, reeve.Viewer},
-		"inbox":         {"/api/inbox", nil, false, reeve.Viewer},
-		"listApprovals": {"/api/approvals", nil, false, reeve.Viewer},
-		"getApproval":   {"/api/approvals/" + x.approval, nil, true, reeve.Viewer},
-		"decide": {"/api/approvals/" + x.approval + "/decision", object{"decision": "approve"}, true,
+		"undoOperation":      {"/api/operations/" + x.undoable + "/undo", nil, true, reeve.Member},
+		"listJournalEffects": {"/api/journal/effects/" + x.operation, nil, true, reeve.Viewer},
+		"getInbox":           {"/api/inbox", nil, false, reeve.Viewer},
+		"listApprovals":      {"/api/approvals", nil, false, reeve.Viewer},
+		"getApproval":        {"/api/approvals/" + x.approval, nil, true, reeve.Viewer},
+		"decideApproval": {"/api/approvals/" + x.approval + "/decision", object{"decision": "approve"}, true,
 			reeve.Member},
 		"listProposals":   {"/api/proposals", nil, false, reeve.Viewer},
 		"getProposal":     {"/api/proposals/" + x.proposal, nil, true, reeve.Viewer},
@@ -97,8 +97,8 @@ func samples(x fixture) map[string]sample {
 		"acceptChangeSet": {"/api/change-sets/" + x.changeSet + "/accept", object{}, true, reeve.Member},
 		"rejectChangeSet": {"/api/change-sets/" + x.changeSet + "/reject", object{"comment": "no"}, true,
 			reeve.Member},
-		"stop":         {"/api/stop", object{"agent": x.agent, "reason": "test"}, true, reeve.Member},
-		"resume":       {"/api/resume", object{"agent": x.agent}, true, reeve.Member},
+		"stopAgents":   {"/api/stop", object{"agent": x.agent, "reason": "test"}, true, reeve.Member},
+		"resumeAgents": {"/api/resume", object{"agent": x.agent}, true, reeve.Member},
 		"listProfiles": {"/api/profiles", nil, false, reeve.Viewer},
 		"putProfile": {"/api/profiles/" + x.kind, object{"capabilities": []string{"files.read"}}, false,
 			reeve.Owner},
@@ -114,10 +114,10 @@ func samples(x fixture) map[string]sample {
 		"deleteSecret":    {"/api/secrets/" + x.secret, nil, true, reeve.Owner},
 		"listWorkspaces":  {"/api/workspaces", nil, false, reeve.Viewer},
 		"createWorkspace": {"/api/workspaces", object{"id": "made-" + x.kind}, false, reeve.Owner},
-		"status":          {"/api/status", nil, false, reeve.Viewer},
-		"hold":            {"/api/hold", nil, false, reeve.Viewer},
-		"doctor":          {"/api/doctor", nil, false, reeve.Viewer},
-		"backup":          {"/api/backup", nil, false, reeve.Owner},
+		"getStatus":       {"/api/status", nil, false, reeve.Viewer},
+		"getHold":         {"/api/hold", nil, false, reeve.Viewer},
+		"getDoctorReport": {"/api/doctor", nil, false, reeve.Viewer},
+		"downloadBackup":  {"/api/backup", nil, false, reeve.Owner},
 	}
 	maps.Copy(all, x.journal.samples())
 	maps.Copy(all, x.wakes.samples(x.agent))
@@ -264,7 +264,7 @@ func TestI06_Roles(t *testing.T) {
 		mine := createToken(t, h, role)
 		for _, o := range operations {
 			s := all[o.id]
-			if role == reeve.Viewer && s.role == reeve.Viewer && o.method != "GET" && o.id != "judge" {
+			if role == reeve.Viewer && s.role == reeve.Viewer && o.method != "GET" && o.id != "previewCall" {
 				t.Errorf("%s %s: a viewer may change something", o.method, o.path)
 			}
 			r := s.send(h, o.method, withToken(mine)...)

@@ -79,11 +79,11 @@ func (x wakeFixture) samples(agentID string) map[string]sample {
 		"listSchedules":      {"/api/schedules", nil, false, reeve.Viewer},
 		"createSchedule": {"/api/schedules", object{"agent": agentID, "cadence_type": "interval",
 			"cadence_value": "2h"}, true, reeve.Member},
-		"getSchedule":       {"/api/schedules/" + x.schedule, nil, true, reeve.Viewer},
-		"updateSchedule":    {"/api/schedules/" + x.schedule, object{"name": "other"}, true, reeve.Member},
-		"deleteSchedule":    {"/api/schedules/" + x.schedule, nil, true, reeve.Member},
-		"listScheduleRuns":  {"/api/schedules/" + x.schedule + "/runs", nil, true, reeve.Viewer},
-		"listNotifications": {"/api/notifications", nil, false, reeve.Viewer},
-		"readNotification":  {"/api/notifications/" + x.notification + "/read", nil, true, reeve.Member},
+		"getSchedule":          {"/api/schedules/" + x.schedule, nil, true, reeve.Viewer},
+		"updateSchedule":       {"/api/schedules/" + x.schedule, object{"name": "other"}, true, reeve.Member},
+		"deleteSchedule":       {"/api/schedules/" + x.schedule, nil, true, reeve.Member},
+		"listScheduleRuns":     {"/api/schedules/" + x.schedule + "/runs", nil, true, reeve.Viewer},
+		"listNotifications":    {"/api/notifications", nil, false, reeve.Viewer},
+		"markNotificationRead": {"/api/notifications/" + x.notification + "/read", nil, true, reeve.Member},
 	}
 }

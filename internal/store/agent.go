@@ -41,7 +41,7 @@ func scanAgent(r scanner) (a reeve.Agent, err error) {
 
 // InsertAgent inserts an agent. It fails if the workspace has an agent with the same name.
 func (t AgentsTx) InsertAgent(ctx context.Context, a reeve.Agent) error {
-	if err := t.tx.lockNode(ctx); err != nil { // before the unique name is locked; see Tx.Revise
+	if err := t.tx.lockNode(ctx); err != nil { // before the unique name is locked; see Tx.BeginRevision
 		return err
 	}
 	n, err := t.tx.execCount(ctx, `INSERT INTO agents (`+agentColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9,
@@ -89,8 +89,8 @@ func (s Agents) ListAgents(ctx context.Context, workspace, after string, limit i
 		` FROM agents WHERE workspace_id = $1 AND name > $2 ORDER BY name LIMIT $3`, workspace, after, limit)
 }
 
-// UpdateAgent replaces an agent's settings, touches its workspace, and applies a stop or the end of the agent to its
-// wakes.
+// UpdateAgent replaces an agent's settings, increments its workspace's revision, and applies a stop or the end of the
+// agent to its wakes.
 func (t AgentsTx) UpdateAgent(ctx context.Context, a reeve.Agent) error {
 	if err := t.tx.IncrementRevision(ctx, a.WorkspaceID); err != nil {
 		return err
@@ -152,8 +152,8 @@ type Attachment struct {
 	Config json.RawMessage
 }
 
-// Attach attaches a tool to an agent and touches the workspace. An agent with attached tools no longer has the default
-// tools.
+// Attach attaches a tool to an agent and increments the workspace's revision. An agent with attached tools no longer
+// has the default tools.
 func (t AgentsTx) Attach(ctx context.Context, a reeve.Agent, tool reeve.Tool, config json.RawMessage) error {
 	// the workspace first: one order of locks everywhere
 	if err := firstError(t.tx.IncrementRevision(ctx, a.WorkspaceID), t.tx.Queue().lockLiveAgent(ctx, a.WorkspaceID,
@@ -174,7 +174,7 @@ func (t AgentsTx) Attach(ctx context.Context, a reeve.Agent, tool reeve.Tool, co
 	return t.tx.exec(ctx, `UPDATE agents SET own_tools = 1 WHERE id = $1 AND own_tools <> 1`, a.ID)
 }
 
-// Detach detaches a tool from an agent and touches the workspace.
+// Detach detaches a tool from an agent and increments the workspace's revision.
 func (t AgentsTx) Detach(ctx context.Context, a reeve.Agent, tool string) error {
 	if err := t.tx.IncrementRevision(ctx, a.WorkspaceID); err != nil {
 		return err
@@ -276,7 +276,7 @@ func (s Agents) ListProfiles(ctx context.Context, workspace string) ([]reeve.Pro
 		`SELECT kind, capabilities FROM profiles WHERE workspace_id = $1 ORDER BY kind`, workspace)
 }
 
-// PutProfile sets the capabilities of a kind and touches the workspace.
+// PutProfile sets the capabilities of a kind and increments the workspace's revision.
 func (t AgentsTx) PutProfile(ctx context.Context, workspace string, p reeve.Profile) error {
 	if err := t.tx.IncrementRevision(ctx, workspace); err != nil {
 		return err

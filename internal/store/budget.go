@@ -50,8 +50,8 @@ const maxReservation = 1 << 53
 
 // PutBudget sets a subject's limits and keeps its used amounts. It refuses a parent that leads back to the budget.
 //
-// It locks the budget first, like a call that uses the budget, and then touches the workspace. Touching before reading
-// serializes concurrent changes, so that two of them cannot create a cycle together.
+// It locks the budget first, like a call that uses the budget, and then increments the workspace's revision.
+// Incrementing before reading serializes concurrent changes, so that two of them cannot create a cycle together.
 func (t LedgerTx) PutBudget(ctx context.Context, workspace string, b reeve.Budget) error {
 	if err := firstError(t.lockBudgetRow(ctx, workspace, b.Subject), t.tx.IncrementRevision(ctx, workspace),
 		t.checkNoCycle(ctx, workspace, b)); err != nil {

@@ -64,7 +64,7 @@ var tableChecks = []tableCheck{
 	decodeCheck("profiles", `SELECT kind, capabilities FROM profiles`, scanProfile),
 	decodeCheck("agent_states", selectState, scanState),
 	typeCheck("agent_runtimes", 1, `agent_id`, `failures, last_run_at`),
-	typeCheck("removals", 2, `kind, id, workspace_id, node, clock`, `counter, removed_at`),
+	typeCheck("deletions", 2, `kind, id, workspace_id, node, clock`, `counter, removed_at`),
 
 	decodeCheck("calls", `SELECT `+callColumns+` FROM calls`, scanCall),
 	decodeCheck("messages", `SELECT `+messageColumns+` FROM messages`, scanMessage),
@@ -79,7 +79,7 @@ var tableChecks = []tableCheck{
 
 	decodeCheck("subscriptions", `SELECT `+subscriptionColumns+` FROM subscriptions`, scanSubscription),
 	decodeCheck("timers", `SELECT `+timerColumns+` FROM timers`, scanTimer),
-	typeCheck("missed", 1, `timer_id, run_key`, `scheduled_at, created_at`),
+	typeCheck("missed_firings", 1, `timer_id, run_key`, `scheduled_at, created_at`),
 	decodeCheck("wakes", `SELECT `+wakeColumns+` FROM wakes`, scanWake),
 	decodeCheck("runs", `SELECT `+runColumns+` FROM runs`, scanRun),
 	typeCheck("open_runs", 1, `run_id, agent_id, session_id, parent_id, lane`, `turn, seen`),

@@ -46,7 +46,7 @@ type Snap struct {
 type Tx struct {
 	Snap
 	node    *nodeClock // this node's counter; nil until lockNode reads it
-	touched []string   // the workspaces that Touch has updated
+	touched []string   // the workspaces whose revision was incremented
 }
 
 // Now returns the time at which the transaction began.

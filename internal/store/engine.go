@@ -78,19 +78,19 @@ type FaultKind string
 
 // The kinds of faults.
 const (
-	FaultUnique   FaultKind = "unique"    // a row with the same key exists
-	FaultNotNull  FaultKind = "not null"  // a required value is missing
-	FaultForeign  FaultKind = "foreign"   // the row refers to a row that does not exist
-	FaultBusy     FaultKind = "busy"      // another process or transaction has locked the database
-	FaultFull     FaultKind = "full"      // the disk is full
-	FaultReadOnly FaultKind = "read only" // the file or server does not accept writes
-	FaultCorrupt  FaultKind = "corrupt"   // not a database, or a damaged one
-	FaultDisk     FaultKind = "disk"      // reading or writing a file failed; its content may be intact
-	FaultGone     FaultKind = "gone"      // the database's file was moved, replaced or truncated
-	FaultDown     FaultKind = "down"      // the database cannot be reached
-	FaultUncertain   FaultKind = "unsure"    // the commit was sent and its outcome is unknown
-	FaultLarge    FaultKind = "large"     // a value is longer than the engine allows
-	FaultOther    FaultKind = "other"
+	FaultUnique    FaultKind = "unique"    // a row with the same key exists
+	FaultNotNull   FaultKind = "not null"  // a required value is missing
+	FaultForeign   FaultKind = "foreign"   // the row refers to a row that does not exist
+	FaultBusy      FaultKind = "busy"      // another process or transaction has locked the database
+	FaultFull      FaultKind = "full"      // the disk is full
+	FaultReadOnly  FaultKind = "read only" // the file or server does not accept writes
+	FaultCorrupt   FaultKind = "corrupt"   // not a database, or a damaged one
+	FaultDisk      FaultKind = "disk"      // reading or writing a file failed; its content may be intact
+	FaultGone      FaultKind = "gone"      // the database's file was moved, replaced or truncated
+	FaultDown      FaultKind = "down"      // the database cannot be reached
+	FaultUncertain FaultKind = "unsure"    // the commit was sent and its outcome is unknown
+	FaultLarge     FaultKind = "large"     // a value is longer than the engine allows
+	FaultOther     FaultKind = "other"
 )
 
 func (f Fault) Error() string { return "database: " + string(f.Kind) + ": " + f.Err.Error() }

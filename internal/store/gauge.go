@@ -4,12 +4,12 @@ import "context"
 
 // Gauges are counts of waiting and running work in all workspaces.
 type Gauges struct {
-	Wakes    int64 // queued wakes
-	Runs     int64 // running runs
-	Parked   int64 // parked runs
-	WaitingOperations  int64 // operations that wait for a person
-	OpenOperations     int64 // operations without an outcome
-	PendingApprovals int64 // pending approvals
+	Wakes             int64 // queued wakes
+	Runs              int64 // running runs
+	Parked            int64 // parked runs
+	WaitingOperations int64 // operations that wait for a person
+	OpenOperations    int64 // operations without an outcome
+	PendingApprovals  int64 // pending approvals
 }
 
 // Gauges counts waiting and running work. Each count reads a small index of its own.

@@ -19,8 +19,8 @@ func (db *DB) CheckPresent() error {
 	return nil
 }
 
-// AdoptIdentity compares the database's identity with the stored one before the server starts work; see [SystemTx.Adopt]. It
-// returns the hold, or nil if the server is not held.
+// AdoptIdentity compares the database's identity with the stored one before the server starts work; see
+// [SystemTx.AdoptIdentity]. It returns the hold, or nil if the server is not held.
 func (db *DB) AdoptIdentity(ctx context.Context, reason string) (hold *reeve.Hold, err error) {
 	identity := ""
 	if e, ok := db.engine.(Identified); ok {
@@ -38,9 +38,9 @@ func (db *DB) AdoptIdentity(ctx context.Context, reason string) (hold *reeve.Hol
 	return hold, err
 }
 
-// AdoptIdentity stores the identity of the database. If it differs from the stored identity, the database was restored or
-// copied. Then, or if a reason is given, Adopt holds the server and creates a new node, so that its counters never
-// collide with those of the original.
+// AdoptIdentity stores the identity of the database. If it differs from the stored identity, the database was restored
+// or copied. Then, or if a reason is given, AdoptIdentity holds the server and creates a new node, so that its counters
+// never collide with those of the original.
 func (t SystemTx) AdoptIdentity(ctx context.Context, identity, reason string) error {
 	scan := func(r scanner) (was string, err error) { return was, r.Scan(&was) }
 	was, _, err := queryOne(ctx, t.Snap, scan,

@@ -157,7 +157,8 @@ func tooManyItems(path string) error {
 }
 
 // AddItems adds items to a checklist and returns the checklist.
-func (w *JournalWriter) AddItems(ctx context.Context, list string, in reeve.ChecklistItemsDraft) (reeve.Checklist, error) {
+func (w *JournalWriter) AddItems(ctx context.Context, list string,
+	in reeve.ChecklistItemsDraft) (reeve.Checklist, error) {
 	c, t, err := w.Checklist(ctx, list)
 	if err != nil {
 		return c, err

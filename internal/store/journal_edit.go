@@ -15,7 +15,7 @@ type TaskEdit struct {
 	Draft
 	Before         reeve.Task
 	After          reeve.Task
-	Changes           reeve.TaskChange // the fields that actually change, with their new values
+	Changes        reeve.TaskChange // the fields that actually change, with their new values
 	Undo           reeve.TaskChange // undoes the change
 	removedLabels  []string         // labels that do not belong to the new category
 	restoredLabels []string         // labels that an undo restores

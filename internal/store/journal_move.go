@@ -142,7 +142,8 @@ func (w *JournalWriter) moveItems(ctx context.Context, m *ItemMoveDraft) error {
 }
 
 // ApplyMove moves items and returns both checklists. If base is not empty, it must be the base of the current draft.
-func (w *JournalWriter) ApplyMove(ctx context.Context, in reeve.ChecklistItemMove, base string) ([]reeve.Checklist, error) {
+func (w *JournalWriter) ApplyMove(ctx context.Context, in reeve.ChecklistItemMove,
+	base string) ([]reeve.Checklist, error) {
 	m, err := w.MoveItems(ctx, in)
 	if err == nil {
 		err = m.CheckBase(base)

@@ -7,8 +7,8 @@ import (
 	"reeve"
 )
 
-// RunningTimer returns the user's running timer. It returns false if there is none. It ignores the scope, because a user has
-// one timer in all categories.
+// RunningTimer returns the user's running timer. It returns false if there is none. It ignores the scope, because a
+// user has one timer in all categories.
 func (r *JournalReader) RunningTimer(ctx context.Context) (reeve.TimeEntry, bool, error) {
 	return queryOne(ctx, r.snap, scanTimeEntry, `SELECT `+recordColumns+timeColumns+` FROM time_entries
 		WHERE workspace_id = $1 AND user_id = $2 AND deleted_at = 0

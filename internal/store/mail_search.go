@@ -23,23 +23,23 @@ type MailSearch struct {
 	To      time.Time // exclusive. Default: no end
 	After   *MailCursor
 	Limit   int
-	// MaxRanked is the number of matches that are ranked. If there are more, the newest come first. Default: the number that
-	// the engine ranks in less than a second.
+	// MaxRanked is the number of matches that are ranked. If there are more, the newest come first. Default: the number
+	// that the engine ranks in less than a second.
 	MaxRanked int
 }
 
 // MailCursor is the position of a mail in the results of a search.
 type MailCursor struct {
 	Newest bool    // the results are ordered by date
-	ByDate   bool    // there were too many results to rank, so they are read by date
+	ByDate bool    // there were too many results to rank, so they are read by date
 	Score  float64 // the mail's score, lowest first
 	ID     int64   // the mail's id
 }
 
 // MailPage is a page of search results.
 type MailPage struct {
-	Mails   []MailMatch
-	Next    *MailCursor // nil on the last page
+	Mails         []MailMatch
+	Next          *MailCursor // nil on the last page
 	TooManyToRank bool        // there are too many results to rank, so they are ordered by date
 }
 

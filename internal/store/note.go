@@ -42,7 +42,9 @@ func noteOwner(workspace, user string) string {
 }
 
 // noteHash identifies the content and the tags of a note.
-func noteHash(content string, tags []string) string { return reeve.Hash([]byte(encodeJSON([]any{content, tags}))) }
+func noteHash(content string, tags []string) string {
+	return reeve.Hash([]byte(encodeJSON([]any{content, tags})))
+}
 
 // isCurrentNote is the condition that a note is neither deleted nor superseded.
 const isCurrentNote = `o.superseded_by = '' AND o.deleted_at = 0`

@@ -132,8 +132,8 @@ func (s Ledger) ListUnknown(ctx context.Context, workspace string, limit int) ([
 		ORDER BY id LIMIT $2`, workspace, limit)
 }
 
-// FindParkedOperation returns the id of an operation of the run that waits for a person, or "" if none does. Operations of
-// accepted proposals do not count, because they proceed independently of the run.
+// FindParkedOperation returns the id of an operation of the run that waits for a person, or "" if none does. Operations
+// of accepted proposals do not count, because they proceed independently of the run.
 func (s Ledger) FindParkedOperation(ctx context.Context, workspace, run string) (string, error) {
 	id, _, err := queryOne(ctx, s.Snap, scanValue[string], `SELECT operation_id FROM calls WHERE run_id = $1
 		AND `+inWorkspace+

@@ -21,7 +21,8 @@ func scanRun(r scanner) (v reeve.Run, err error) {
 		&v.Input, &origins, &v.ThreadID,
 		&v.State, &v.Output, &v.Code, &v.Message, &v.Wakes, &v.Attempts, &spent, &v.Owner, &scheduled, &started,
 		&finished,
-		&v.ModelRequests, &issues, &v.ResultsToResume, &v.ParentID, &v.CallerOperationID, &ancestors, &behalf); err != nil {
+		&v.ModelRequests, &issues, &v.ResultsToResume, &v.ParentID, &v.CallerOperationID, &ancestors,
+		&behalf); err != nil {
 		return v, err
 	}
 	v.Origins, v.ScheduledAt, v.StartedAt, v.FinishedAt = splitOrigins(origins), timeOrNil(scheduled),
@@ -98,7 +99,8 @@ func (t RunsTx) InsertRuns(ctx context.Context, runs []reeve.Run) (made map[stri
 		if made[v.ID] {
 			rows = append(rows, []any{v.ID, v.Key, v.WorkspaceID, v.AgentID, string(v.Reason), v.ReasonID, v.SessionID,
 				v.UserID, v.Input, joinOrigins(v.Origins), v.ThreadID,
-				v.Wakes, v.Owner, millisOrZero(v.ScheduledAt), reeve.Millis(v.StartedAt), v.ParentID, v.CallerOperationID,
+				v.Wakes, v.Owner, millisOrZero(v.ScheduledAt), reeve.Millis(v.StartedAt), v.ParentID,
+				v.CallerOperationID,
 				encodeAncestors(v.Ancestors),
 				encodeDelegators(v.OnBehalfOf)})
 		}
@@ -188,7 +190,8 @@ func (t RunsTx) queueTransitions(ctx context.Context, into *resultLists[string],
 		}
 		rows[i] = []any{m.Is.ID, string(m.Was.State), m.Was.Owner, string(m.Is.State), m.Is.Output, string(m.Is.Code),
 			m.Is.Message, m.Is.Attempts, encodeSpent(m.Is.Spent),
-			m.Is.Owner, millisOrZero(m.Is.FinishedAt), m.Is.ModelRequests, encodeIssues(m.Is.Issues), m.Is.ResultsToResume}
+			m.Is.Owner, millisOrZero(m.Is.FinishedAt), m.Is.ModelRequests, encodeIssues(m.Is.Issues),
+			m.Is.ResultsToResume}
 	}
 	return t.tx.eachBatch(`UPDATE runs SET state = v.column4, output = v.column5, code = v.column6, message = v.column7,
 		attempts = v.column8, spent = v.column9,
@@ -265,12 +268,12 @@ func (s Runs) GetRun(ctx context.Context, workspace, id string) (reeve.Run, erro
 
 // RunFilter restricts a list of runs. Empty fields do not restrict it.
 type RunFilter struct {
-	Agent    string
-	ReasonID string // a timer or subscription
-	VisibleTo      string // a user: only this user's runs and those without a user
-	State    reeve.RunState
-	Before   string // a run's id
-	Limit    int
+	Agent     string
+	ReasonID  string // a timer or subscription
+	VisibleTo string // a user: only this user's runs and those without a user
+	State     reeve.RunState
+	Before    string // a run's id
+	Limit     int
 }
 
 // ListRuns returns a page of runs, newest first.
@@ -408,8 +411,8 @@ func sumSpending(parts []spending) map[string]reeve.Amount {
 	return spent
 }
 
-// PutRunBudget limits what one run may spend. It does not touch the workspace, because the new budget affects no other
-// call. The gate always looks for the budget of a run.
+// PutRunBudget limits what one run may spend. It does not increment the workspace's revision, because the new budget
+// affects no other call. The gate always looks for the budget of a run.
 func (t RunsTx) PutRunBudget(ctx context.Context, v reeve.Run, limit reeve.Amount) error {
 	return t.tx.exec(ctx, `INSERT INTO budgets (workspace_id, subject, parent, on_exceed, limit_calls, limit_tokens,
 		limit_micros, limit_millis,

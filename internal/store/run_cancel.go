@@ -7,8 +7,8 @@ import (
 )
 
 // CancelRun cancels an open run and all runs that its calls started. It returns the cancelled runs, parents first. It
-// touches the workspace, so that a call that the gate has already decided on can no longer be recorded. The caller
-// calls AppendEnd for the cancelled turns when all else is written.
+// increments the workspace's revision, so that a call that the gate has already decided on can no longer be recorded.
+// The caller calls AppendEnd for the cancelled turns when all else is written.
 func (t RunsTx) CancelRun(ctx context.Context, was reeve.Run, why *reeve.Error) ([]reeve.Run, error) {
 	all := []reeve.Run{was}
 	for i := 0; i < len(all); i++ {
@@ -111,8 +111,8 @@ func (s Runs) openChildren(ctx context.Context, run string) ([]reeve.Run, error)
 		run)
 }
 
-// ResumesWithoutPerson reports whether a parked run will continue without a person, because it waits only for runs that will
-// end or continue without a person.
+// ResumesWithoutPerson reports whether a parked run will continue without a person, because it waits only for runs that
+// will end or continue without a person.
 func (s Runs) ResumesWithoutPerson(ctx context.Context, run reeve.Run) (bool, error) {
 	if run.State != reeve.RunParked {
 		return false, nil

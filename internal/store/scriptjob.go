@@ -55,7 +55,8 @@ func (t AutomationsTx) TransitionScriptJob(ctx context.Context, was reeve.Script
 	n, err := t.tx.execCount(ctx,
 		`UPDATE script_jobs SET run_key = $3, state = $4, question = $5, talk = $6, result_id = $7, timer_id = $8,
 			message = $9, tries = $10, closed_at = $11, worker_id = $12 WHERE id = $1 AND state = $2`,
-		k.ID, string(was), k.RunKey, string(k.State), reeve.SanitizeText(k.Question), encodeJSON(k.Exchanges), k.ResultID,
+		k.ID, string(was), k.RunKey, string(k.State), reeve.SanitizeText(k.Question), encodeJSON(k.Exchanges),
+		k.ResultID,
 		k.TimerID, reeve.SanitizeText(k.Message), k.Restarts, closed, k.WorkerID)
 	return n == 1, err
 }

@@ -39,7 +39,7 @@ func (s sealer) open(workspace, name string, sealed []byte) (string, error) {
 	return string(b), nil
 }
 
-// PutSecret stores a secret and touches the workspace, so that the secret is redacted at once.
+// PutSecret stores a secret and increments the workspace's revision, so that the secret is redacted at once.
 func (t AgentsTx) PutSecret(ctx context.Context, workspace, name, value string) error {
 	if err := t.tx.IncrementRevision(ctx, workspace); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s Agents) CountSecrets(ctx context.Context) (total, undecryptable int, err
 	return len(opened), undecryptable, err
 }
 
-// DeleteSecret deletes a secret and touches the workspace.
+// DeleteSecret deletes a secret and increments the workspace's revision.
 func (t AgentsTx) DeleteSecret(ctx context.Context, workspace, name string) error {
 	if err := t.tx.IncrementRevision(ctx, workspace); err != nil {
 		return err

@@ -36,7 +36,7 @@ func (t *Tx) recordRemoval(ctx context.Context, in sharedTable, workspace, id st
 	if err != nil {
 		return err
 	}
-	return t.exec(ctx, `INSERT INTO removals (kind, id, workspace_id, node, counter, clock, removed_at)
+	return t.exec(ctx, `INSERT INTO deletions (kind, id, workspace_id, node, counter, clock, removed_at)
 		SELECT $1, id, workspace_id, $4, $5, $6, $7 FROM `+string(in)+` WHERE workspace_id = $2 AND id = $3
 		ON CONFLICT (kind, id) DO NOTHING`,
 		string(in), workspace, id, stamp.Node, stamp.Counter, encodeJSON(stamp.Clock), reeve.Millis(t.now))
@@ -76,8 +76,8 @@ func (s *Snap) StampOf(ctx context.Context, in sharedTable, id string) (reeve.St
 	v, ok, err := queryOne(ctx, s, scanStamp(string(in), id), `SELECT node, counter, clock FROM `+string(in)+
 		` WHERE id = $1`, id)
 	if err == nil && !ok {
-		v, _, err = queryOne(ctx, s, scanStamp("removals", id),
-			`SELECT node, counter, clock FROM removals WHERE kind = $1 AND id = $2`, string(in), id)
+		v, _, err = queryOne(ctx, s, scanStamp("deletions", id),
+			`SELECT node, counter, clock FROM deletions WHERE kind = $1 AND id = $2`, string(in), id)
 	}
 	return v, err
 }

@@ -31,7 +31,7 @@ func scanTimer(r scanner) (v reeve.Timer, err error) {
 // PutTimer inserts or replaces a timer for a person or an agent, and stamps it. It fails if the timer is active and its
 // agent is destroyed.
 func (t QueueTx) PutTimer(ctx context.Context, v reeve.Timer) error {
-	if err := t.tx.lockNode(ctx); err != nil { // before the agent is locked; see Tx.Revise
+	if err := t.tx.lockNode(ctx); err != nil { // before the agent is locked; see Tx.BeginRevision
 		return err
 	}
 	if v.State == reeve.TimerActive {
@@ -189,7 +189,7 @@ type TimerFilter struct {
 	User, Agent, Name, Kind string
 	State                   reeve.TimerState
 	Notify                  reeve.Notify
-	VisibleTo                     string // a user: only this user's timers and those without a user
+	VisibleTo               string // a user: only this user's timers and those without a user
 	Offset, Limit           int
 }
 
@@ -250,7 +250,7 @@ func (t QueueTx) recordTimersGone(ctx context.Context, workspace string, timers 
 // InsertMissed records a firing that was missed. key is the run key of the catch-up run that serves it, if there is
 // one.
 func (t QueueTx) InsertMissed(ctx context.Context, timer string, at int64, key string) error {
-	return t.tx.exec(ctx, `INSERT INTO missed (timer_id, scheduled_at, run_key, created_at) VALUES ($1, $2, $3, $4)
+	return t.tx.exec(ctx, `INSERT INTO missed_firings (timer_id, scheduled_at, run_key, created_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (timer_id, scheduled_at) DO NOTHING`,
 		timer, at, key, reeve.Millis(t.now))
 }
@@ -258,5 +258,5 @@ func (t QueueTx) InsertMissed(ctx context.Context, timer string, at int64, key s
 // ListMissed returns the missed firings of a timer in milliseconds, newest first.
 func (s Queue) ListMissed(ctx context.Context, timer string, limit int) ([]int64, error) {
 	return queryAll(ctx, s.Snap, scanValue[int64],
-		`SELECT scheduled_at FROM missed WHERE timer_id = $1 ORDER BY scheduled_at DESC LIMIT $2`, timer, limit)
+		`SELECT scheduled_at FROM missed_firings WHERE timer_id = $1 ORDER BY scheduled_at DESC LIMIT $2`, timer, limit)
 }

@@ -41,8 +41,8 @@ func scanToolInto(r scanner, t *reeve.Tool, more ...any) (err error) {
 	return err
 }
 
-// PutTool inserts or replaces a tool and touches its workspace. After changing a tool of all workspaces, the caller
-// calls TouchAll.
+// PutTool inserts or replaces a tool and increments its workspace's revision. After changing a tool of all workspaces,
+// the caller calls IncrementAllRevisions.
 func (t AgentsTx) PutTool(ctx context.Context, v reeve.Tool) error {
 	if v.WorkspaceID != "" {
 		if err := t.tx.IncrementRevision(ctx, v.WorkspaceID); err != nil {
@@ -98,8 +98,8 @@ func (s Agents) Catalogue(ctx context.Context, workspace string) ([]reeve.Tool, 
 	return queryAll(ctx, s.Snap, skipCorrupt(s.Snap, scanTool, nil), selectTools, workspace, "")
 }
 
-// ShadowedTools returns the workspace tools that have the same id as a tool of all workspaces. Only WorkspaceID and ID are
-// set.
+// ShadowedTools returns the workspace tools that have the same id as a tool of all workspaces. Only WorkspaceID and ID
+// are set.
 func (s Agents) ShadowedTools(ctx context.Context) ([]reeve.Tool, error) {
 	return queryAll(ctx, s.Snap, func(r scanner) (t reeve.Tool, err error) {
 		err = r.Scan(&t.WorkspaceID, &t.ID)
@@ -108,7 +108,7 @@ func (s Agents) ShadowedTools(ctx context.Context) ([]reeve.Tool, error) {
 		WHERE workspace_id = '') ORDER BY workspace_id, id`)
 }
 
-// DeleteTool deletes a workspace's own tool and its attachments, and touches the workspace.
+// DeleteTool deletes a workspace's own tool and its attachments, and increments the workspace's revision.
 func (t AgentsTx) DeleteTool(ctx context.Context, workspace, id string) error {
 	if err := t.tx.IncrementRevision(ctx, workspace); err != nil {
 		return err

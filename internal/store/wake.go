@@ -298,11 +298,11 @@ func (t QueueTx) EndManyWakes(ctx context.Context, ends []WakeEnd) error {
 
 // WakeFilter selects wakes by agent, run or both. Other fields restrict the list further unless they are empty.
 type WakeFilter struct {
-	Agent string
-	Run   string
-	VisibleTo   string // a user: only this user's wakes and those without a user
-	After string // a wake's run key
-	Limit int
+	Agent     string
+	Run       string
+	VisibleTo string // a user: only this user's wakes and those without a user
+	After     string // a wake's run key
+	Limit     int
 }
 
 // ListWakes returns a page of the wakes of an agent or a run, newest first.

@@ -58,10 +58,10 @@ func (s Agents) WorkspaceIDs(ctx context.Context) ([]string, error) {
 	return queryAll(ctx, s.Snap, scanValue[string], `SELECT id FROM workspaces ORDER BY id`)
 }
 
-// IncrementRevision increments a workspace's revision, once in a transaction. Every change that can affect a decision of the gate
-// must touch the workspace in the same transaction: changes of tools, agents, attachments, profiles, budgets,
-// subscriptions, secrets and the kill switch, and the cancellation of a run. A call that the gate has decided on before
-// the change can then not be recorded after it.
+// IncrementRevision increments a workspace's revision, once in a transaction. Every change that can affect a decision
+// of the gate must increment the revision in the same transaction: changes of tools, agents, attachments, profiles,
+// budgets, subscriptions, secrets and the kill switch, and the cancellation of a run. A call that the gate has decided
+// on before the change can then not be recorded after it.
 func (t *Tx) IncrementRevision(ctx context.Context, workspace string) error {
 	if slices.Contains(t.touched, workspace) {
 		return nil
@@ -70,8 +70,8 @@ func (t *Tx) IncrementRevision(ctx context.Context, workspace string) error {
 	return t.exec(ctx, `UPDATE workspaces SET revision = revision + 1 WHERE id = $1`, workspace)
 }
 
-// BeginRevision begins a change that depends on current data and can affect a decision of the gate, such as a change of an
-// agent's settings. It serializes such changes within a workspace, so that each reads what the previous one wrote.
+// BeginRevision begins a change that depends on current data and can affect a decision of the gate, such as a change of
+// an agent's settings. It serializes such changes within a workspace, so that each reads what the previous one wrote.
 // Otherwise a concurrent change could write back old settings and undo a stop. It locks the node before the workspace,
 // like a call that writes to the journal. Agents and their rows come after the workspace.
 func (t *Tx) BeginRevision(ctx context.Context, workspace string) error {

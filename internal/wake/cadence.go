@@ -185,7 +185,7 @@ func (c Cadence) MinInterval() (time.Duration, bool) {
 
 const (
 	onTimeWindow = time.Minute    // delay up to which a firing counts as on time
-	maxLookback  = 24 * time.Hour // age up to which missed firings run under RunAll
+	maxLookback  = 24 * time.Hour // age up to which missed firings run under RunAllMissed
 	maxDue       = 100            // limit for firings to run, and for missed firings to report
 )
 

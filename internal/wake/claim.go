@@ -46,7 +46,7 @@ func (r *Scheduler) claimRuns(ctx context.Context, tx *store.Tx, n int,
 }
 
 // claimOrphans claims up to n runs that the store assigns to this process and that are neither active nor enqueued. It
-// marks them as active at once, so that a concurrent ServeBegun does not serve them too.
+// marks them as active at once, so that a concurrent ServeStarted does not serve them too.
 func (r *Scheduler) claimOrphans(ctx context.Context, tx *store.Tx, n int) (runs []reeve.Run, err error) {
 	r.mu.Lock()
 	r.releaseClaimed() // the transaction may be a repetition

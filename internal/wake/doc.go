@@ -15,7 +15,7 @@
 // OnEnd handlers. RunDeliveries sends notifications to the webhook.
 //
 // One run serves several wakes when possible: all changes that an agent watches, or all queued firings of a timer,
-// unless its misfire policy is RunAll. A manual wake is served alone.
+// unless its misfire policy is RunAllMissed. A manual wake is served alone.
 //
 // Each agent has one run at a time, because a lane has at most one row in open_runs. A schedule (a timer with a goal)
 // has a lane of its own. Its runs wait for each other, but not for other runs of the agent. Throttle and mode apply to

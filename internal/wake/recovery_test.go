@@ -437,7 +437,7 @@ func TestL08_RunClaimedByStepIsServedOnce(t *testing.T) {
 	}
 }
 
-// ServeBegun with a context that does not end returns when the server stops, even if the store refuses the end of the
+// ServeStarted with a context that does not end returns when the server stops, even if the store refuses the end of the
 // run.
 func TestL08_StopDoesNotWaitForStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -457,7 +457,7 @@ func TestL08_StopDoesNotWaitForStore(t *testing.T) {
 		select {
 		case <-served:
 		case <-time.After(time.Minute):
-			t.Fatal("ServeBegun did not return")
+			t.Fatal("ServeStarted did not return")
 		}
 	})
 }

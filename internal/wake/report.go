@@ -51,7 +51,8 @@ func (r *Scheduler) reportTimerRun(ctx context.Context, tx *store.Tx, t *reeve.T
 			return false, err
 		}
 		if err := tx.Queue().RecordChange(ctx, store.Change{Workspace: run.WorkspaceID, Agent: run.AgentID, Run: run.ID,
-			Operation: reeve.DeriveID("chg", t.ID, run.ID), Tokens: t.Tokens(), Window: store.ChangeWindow}); err != nil {
+			Operation: reeve.DeriveID("chg", t.ID, run.ID), Tokens: t.Tokens(),
+			Window: store.ChangeWindow}); err != nil {
 			return false, err
 		}
 	}

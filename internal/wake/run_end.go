@@ -150,7 +150,8 @@ func (r *Scheduler) endRuns(ctx context.Context, tx *store.Tx, batch []*pendingE
 // a database cannot store.
 func applyEnd(tx *store.Tx, run reeve.Run, end reeve.RunEnd) reeve.Run {
 	run.State, run.Output, run.Owner = end.State, reeve.SanitizeText(end.Output), ""
-	run.ModelRequests, run.Issues, run.ResultsToResume, run.PendingCalls, run.Spent = end.ModelRequests, end.Issues, end.ResultsToResume, end.PendingCalls,
+	run.ModelRequests, run.Issues, run.ResultsToResume, run.PendingCalls, run.Spent = end.ModelRequests, end.Issues,
+		end.ResultsToResume, end.PendingCalls,
 		end.FailedRequestCost
 	if end.Err != nil {
 		run.Code, run.Message, run.RetryAfter = end.Err.Code, reeve.SanitizeText(end.Err.Message), end.Err.RetryAfter

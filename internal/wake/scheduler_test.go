@@ -314,7 +314,7 @@ func TestL10_TimersSurviveRestartAndCatchUpOnce(t *testing.T) {
 	})
 }
 
-// RunAll runs each missed firing in order, CatchUpOnce runs one, SkipMissed runs none.
+// RunAllMissed runs each missed firing in order, CatchUpOnce runs one, SkipMissed runs none.
 func TestL10_MisfirePolicies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, Limits{})

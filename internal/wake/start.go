@@ -180,7 +180,7 @@ func (r *Scheduler) findSkipReason(ctx context.Context, tx *store.Tx, w reeve.Wa
 }
 
 // listMergeableWakes returns the wakes that one run can serve together with first: all queued changes of an agent, or
-// all queued firings of a timer, unless its misfire policy is RunAll. A manual wake is served alone.
+// all queued firings of a timer, unless its misfire policy is RunAllMissed. A manual wake is served alone.
 func (r *Scheduler) listMergeableWakes(ctx context.Context, tx *store.Tx, first reeve.Wake) ([]reeve.Wake, error) {
 	if first.SessionID != "" {
 		t, err := tx.Snap.Queue().GetTimer(ctx, first.WorkspaceID, "", first.ReasonID)

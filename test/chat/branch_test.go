@@ -445,7 +445,7 @@ func TestW16_NoRepository(t *testing.T) {
 	conversation := w.StartConversation()
 	if _, p, status := w.TryRun(conversation, "ls"); status != 404 || p.Code != reeve.NotFound ||
 		!strings.Contains(p.Detail, `project "nowhere" does not exist`) ||
-		!strings.Contains(p.Hint, "reeve projects add") {
+		!strings.Contains(p.Hint, "reeve projects create") {
 		t.Errorf("%d %+v", status, p)
 	}
 	if res := w.Host.Call("dev", "file_list", map[string]any{"path": "/"}); res.IsError {

@@ -24,7 +24,7 @@ func TestW08_EndlessAnswerFailsItsTurn(t *testing.T) {
 		}
 		kit.WriteChunk(w, `{"id":"a","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a\u0000b","function":{"name":"no\u0000thing","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
 	})
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", kit.Object{"config": kit.Object{"max_moves": 1}})
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", kit.Object{"config": kit.Object{"max_model_requests": 1}})
 	kit.SetBudget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": 10_000_000}})
 	c := h.StartConversation("bot")
 	d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "hello").ID)

@@ -288,7 +288,7 @@ func TestI18_LoopsAndDisconnects(t *testing.T) {
 		"[{name: again, args: {}}]}\n- {when: story, text: '"+
 		strings.Repeat("and so on ", 3000)+"', pace: 5ms}\n- {when: hello, text: 'Hello.'}\n",
 		kit.Tool("again", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { return "again", nil }))
-	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", kit.Object{"config": kit.Object{"max_moves": 4}})
+	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", kit.Object{"config": kit.Object{"max_model_requests": 4}})
 	said := kit.Object{"message": "loop", "agentId": "bot"}
 	calls, recoverable, conversation := 0, false, ""
 	postPlayground(h, "s", said, func(p playgroundEvent) bool {

@@ -256,7 +256,7 @@ func TestW20_NoCallBeyondTheLimit(t *testing.T) {
 	h := kit.RunScriptedIn(t, t.TempDir(), "- {when: {system: LOOP}, calls: [{name: effect, args: {}}]}\n",
 		kit.Tool("effect", reeve.Keyed, n.Handle))
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents",
-		kit.Object{"name": "bot", "config": kit.Object{"instructions": "LOOP", "max_moves": 2}})
+		kit.Object{"name": "bot", "config": kit.Object{"instructions": "LOOP", "max_model_requests": 2}})
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", kit.Object{"tool_id": "effect"})
 	d := kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "go").ID)
 	if d.Code != reeve.StepLimit || n.Count() != 2 {

@@ -191,7 +191,7 @@ func (r *rig) serverEnv(w world) []string {
 	return []string{"HOME=" + w.dir, "REEVE_DIR=" + w.dir, "REEVE_DATABASE=" + w.url(), "REEVE_LISTEN=127.0.0.1:0",
 		"REEVE_LOG_LEVEL=warn",
 		"REEVE_HTTP_ALLOW=" + strings.TrimPrefix(r.witness.url, "http://"), "REEVE_RATE=1000000", "REEVE_BURST=1000000",
-		"REEVE_RETRY_FIRST=50ms", "REEVE_RETRY_MAX=200ms", "REEVE_RETRY_TRIES=8",
+		"REEVE_RETRY_FIRST=50ms", "REEVE_RETRY_MAX=200ms", "REEVE_RETRY_ATTEMPTS=8",
 		"GOGC=400"} // most of them live for so short a time that collecting costs more than it gives
 }
 

@@ -58,7 +58,7 @@ func TestI11_TheRealBinaryRunsPython(t *testing.T) {
 		}
 		return out, json.Unmarshal([]byte(r.Content), &out)
 	}
-	p, c := startPlain(ctx, t, program, w, "REEVE_PYTHON_TIME=10m")
+	p, c := startPlain(ctx, t, program, w, "REEVE_PYTHON_TIMEOUT=10m")
 	if err := c.do(ctx, "POST", "/api/agents", object{"name": "calc"}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestI11_TheRealBinaryRunsPython(t *testing.T) {
 		t.Error("an endless loop ended")
 	}
 	gone()
-	p, c = startPlain(ctx, t, program, w, "REEVE_PYTHON_TIME=3s")
+	p, c = startPlain(ctx, t, program, w, "REEVE_PYTHON_TIMEOUT=3s")
 	endless = use()
 	if err := p.stop(); err != nil {
 		t.Error(err)

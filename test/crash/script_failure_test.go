@@ -58,7 +58,7 @@ func TestK18_KillAtEveryCommitOfAFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	const nobody = "127.0.0.1:1" // a port that no server is given by chance while this goes on
-	r.env = []string{"REEVE_MODEL=rehearsal", "REEVE_MODEL_SCRIPT=" + file, "REEVE_RETRY_TRIES=1",
+	r.env = []string{"REEVE_MODEL=rehearsal", "REEVE_MODEL_SCRIPT=" + file, "REEVE_RETRY_ATTEMPTS=1",
 		"REEVE_RUN_ATTEMPTS=50",
 		"REEVE_HTTP_ALLOW=" + strings.TrimPrefix(r.witness.url, "http://") + "," + nobody}
 	for _, e := range []*engine{sqliteEngine(t), postgresEngine(t)} {

@@ -312,7 +312,7 @@ func threeServersShareTheQueue(t *testing.T, e *engine) {
 				t.Fatal(err)
 			}
 		}
-		p, err := r.serve(mine, "REEVE_RUNS=4")
+		p, err := r.serve(mine, "REEVE_MAX_RUNS=4")
 		if err != nil {
 			t.Fatal(err)
 		}

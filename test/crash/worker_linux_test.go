@@ -23,7 +23,7 @@ func TestI11_K23_WorkersAreConfined(t *testing.T) {
 		cache := t.TempDir() // shared by both levels, so that the interpreter is compiled once
 		for _, level := range []string{"", "landlock"} {
 			t.Run(user+level, func(t *testing.T) {
-				env := []string{"REEVE_PYTHON_TIME=10m", "REEVE_CONFINE=" + level, "REEVE_PYTHON_CACHE=" + cache}
+				env := []string{"REEVE_PYTHON_TIMEOUT=10m", "REEVE_CONFINE=" + level, "REEVE_PYTHON_CACHE=" + cache}
 				var p *process
 				var c caller
 				switch {

@@ -62,7 +62,7 @@ func TestG11_ResolutionAppliesToTheSeenAttempt(t *testing.T) {
 		for range cap(codes) {
 			all.Go(func() {
 				said.Wait()
-				codes <- h.Do("POST", path, kit.Object{"resolution": "retry", "tries": tries}).Status
+				codes <- h.Do("POST", path, kit.Object{"resolution": "retry", "attempts": tries}).Status
 			})
 		}
 		said.Done()
@@ -82,7 +82,7 @@ func TestG11_ResolutionAppliesToTheSeenAttempt(t *testing.T) {
 				got)
 		}
 		for _, word := range []string{"retry", "skip", "happened"} {
-			r := h.Do("POST", path, kit.Object{"resolution": word, "tries": tries})
+			r := h.Do("POST", path, kit.Object{"resolution": word, "attempts": tries})
 			if r.Status != http.StatusConflict || !strings.Contains(string(r.Body), `"STALE"`) ||
 				!strings.Contains(string(r.Body), "was retried meanwhile") {
 				t.Errorf("%s, %s, of the time before: %d %s", name, word, r.Status, r.Body)
@@ -104,7 +104,7 @@ func TestG11_AttemptsCountAcrossAnApproval(t *testing.T) {
 			kit.SetBudget(h, "agent:"+a.ID, kit.Object{"limit": kit.Object{"calls": 1}, "on_exceed": "park"})
 			first := finishOperation(h, h.Call(a.ID, name, nil).OperationID)
 			path := "/api/operations/" + first.ID + "/resolve"
-			h.Want(http.StatusOK, nil, "POST", path, kit.Object{"resolution": "retry", "tries": first.Attempts})
+			h.Want(http.StatusOK, nil, "POST", path, kit.Object{"resolution": "retry", "attempts": first.Attempts})
 			if parked := finishOperation(h, first.ID); parked.State != reeve.Parked || parked.Attempts != first.Attempts {
 				t.Fatalf("%+v", parked)
 			}
@@ -114,8 +114,8 @@ func TestG11_AttemptsCountAcrossAnApproval(t *testing.T) {
 			if second.State != reeve.Unknown || second.Attempts != 2*first.Attempts {
 				t.Fatalf("%+v, after %d tries", second, first.Attempts)
 			}
-			h.Want(http.StatusConflict, nil, "POST", path, kit.Object{"resolution": "skip", "tries": first.Attempts})
-			h.Want(http.StatusOK, nil, "POST", path, kit.Object{"resolution": "skip", "tries": second.Attempts})
+			h.Want(http.StatusConflict, nil, "POST", path, kit.Object{"resolution": "skip", "attempts": first.Attempts})
+			h.Want(http.StatusOK, nil, "POST", path, kit.Object{"resolution": "skip", "attempts": second.Attempts})
 		})
 	}
 }

@@ -147,7 +147,7 @@ func TestI11_OperatorsSwitchItOff(t *testing.T) {
 		t.Errorf("%+v", up)
 	}
 	for setting, c := range map[string]host.PythonConfig{
-		"python.time": {Timeout: host.Duration(time.Hour)}, "python.memory_mb": {MemoryMB: 3},
+		"python.timeout": {Timeout: host.Duration(time.Hour)}, "python.memory_mb": {MemoryMB: 3},
 		"python.output_kb": {OutputKB: -1}, "python.runs": {MaxRuns: 1000},
 	} {
 		if _, err := host.New(t.Context(),

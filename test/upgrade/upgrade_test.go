@@ -23,7 +23,7 @@ import (
 var keep = flag.Bool("keep", false, "write backups of a database of the current schema version to testdata")
 
 // version is the schema version of the newest backups in testdata.
-const version = "100"
+const version = "101"
 
 // secretKey seals the secrets in the backups.
 var secretKey = strings.Repeat("ab", 32)

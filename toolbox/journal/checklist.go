@@ -71,7 +71,8 @@ func (p *Pack) checklistTools() []reeve.Tool {
 			func(ctx context.Context, r *store.JournalReader, in reeve.ChecklistItemMove) error {
 				return r.RecordChecklistCategories(ctx, in.FromID, in.ToID)
 			},
-			func(ctx context.Context, w *store.JournalWriter, in reeve.ChecklistItemMove, inv *reeve.Invocation) (writeResult,
+			func(ctx context.Context, w *store.JournalWriter, in reeve.ChecklistItemMove,
+				inv *reeve.Invocation) (writeResult,
 				error) {
 				lists, err := w.ApplyMove(ctx, in, inv.Base)
 				n := len(in.ItemIDs)
@@ -92,7 +93,8 @@ func (p *Pack) checklistTools() []reeve.Tool {
 				}
 				return r.RecordCategories(ctx, in.CategoryID)
 			},
-			func(ctx context.Context, w *store.JournalWriter, in reeve.ChecklistItemSplit, inv *reeve.Invocation) (writeResult,
+			func(ctx context.Context, w *store.JournalWriter, in reeve.ChecklistItemSplit,
+				inv *reeve.Invocation) (writeResult,
 				error) {
 				c, err := w.ApplySplit(ctx, in, inv.Base)
 				return tasksResult(c), err

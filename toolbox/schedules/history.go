@@ -14,16 +14,16 @@ const summaryChars = 200
 
 // runSummary is one run in the answer of schedule_runs.
 type runSummary struct {
-	RunID       string         `json:"run_id"`
-	Reason      reeve.Reason   `json:"reason"`
-	Status      reeve.RunState `json:"status"`
-	ScheduledAt *time.Time     `json:"scheduled_at,omitempty"`
-	StartedAt   time.Time      `json:"started_at"`
-	FinishedAt  *time.Time     `json:"finished_at,omitempty"`
-	Summary     string         `json:"summary,omitempty"`
-	Error       string         `json:"error,omitempty"`
-	Moves       int            `json:"moves" doc:"Number of model calls"`
-	Spent       reeve.Amount   `json:"spent"`
+	RunID         string         `json:"run_id"`
+	Reason        reeve.Reason   `json:"reason"`
+	Status        reeve.RunState `json:"status"`
+	ScheduledAt   *time.Time     `json:"scheduled_at,omitempty"`
+	StartedAt     time.Time      `json:"started_at"`
+	FinishedAt    *time.Time     `json:"finished_at,omitempty"`
+	Summary       string         `json:"summary,omitempty"`
+	Error         string         `json:"error,omitempty"`
+	ModelRequests int            `json:"model_requests" doc:"Number of model calls"`
+	Spent         reeve.Amount   `json:"spent"`
 }
 
 // runs lists the recent runs of a schedule and the firings that it missed.

@@ -87,7 +87,7 @@ type WorkingTree struct {
 
 type execArgs struct {
 	Command   string `json:"command" minLength:"1" maxLength:"65536" doc:"Command line for bash"`
-	TimeoutMS int64  `json:"timeout_ms,omitempty" minimum:"1" maximum:"600000" doc:"Default: 30000. Kills all processes"`
+	TimeoutMS int64  `json:"timeout_ms,omitempty" minimum:"1" maximum:"600000" doc:"Time after which the command and all its processes are killed. Default: 30000"`
 	Cwd       string `json:"cwd,omitempty" maxLength:"4096" doc:"Start folder. Default: /project with a project, else /shared"`
 }
 
@@ -96,7 +96,7 @@ type execResult struct {
 	Stdout     string `json:"stdout"`
 	Stderr     string `json:"stderr"`
 	TimedOut   bool   `json:"timed_out,omitempty" doc:"True if it was killed at the timeout"`
-	DiskFull   bool   `json:"disk_full,omitempty" doc:"True if it was killed for disk use. Its new files are removed"`
+	DiskFull   bool   `json:"disk_full,omitempty" doc:"True if it was killed because it used too much disk or made too many files. Its new files are removed"`
 	Truncated  bool   `json:"truncated,omitempty" doc:"True if the output was longer than what is returned"`
 	Binary     bool   `json:"binary,omitempty" doc:"True if bytes that are not text were replaced"`
 	StdoutSize int64  `json:"stdout_bytes,omitempty" doc:"Full size, if truncated"`
@@ -109,17 +109,17 @@ type execResult struct {
 
 // settings are an agent's settings for the tool.
 type settings struct {
-	Backend string   `json:"backend,omitempty" enum:"host,session,disabled" doc:"host: new shell per command. session: keep state"`
-	Project string   `json:"project,omitempty" maxLength:"128" doc:"Project to work on. Default: none, work in /shared"`
+	Backend string   `json:"backend,omitempty" enum:"host,session,disabled" doc:"host: new shell per command. session: the shell of a conversation or run keeps its directory, variables and functions. disabled: no commands. Default: setting shell of the server"`
+	Project string   `json:"project,omitempty" maxLength:"128" doc:"Project to work on; each conversation has its own branch. Default: none, work in /shared"`
 	Allow   []string `json:"allow,omitempty" doc:"Programs that may run. Default: *, which means all"`
 	Deny    []string `json:"deny,omitempty" doc:"Programs that may not run. Overrides allow"`
 
-	Operators []string `json:"operators,omitempty" enum:"assignment,background,control,list,pipe,redirect,substitution" doc:"Default: all"`
+	Operators []string `json:"operators,omitempty" enum:"assignment,background,control,list,pipe,redirect,substitution" doc:"Shell operators that may be used. Default: all"`
 
-	Network   bool     `json:"network,omitempty" owner:"true" doc:"True to allow the network, including loopback"`
-	Env       []string `json:"env,omitempty" owner:"true" doc:"Variables to pass, out of shell_env of the server"`
+	Network   bool     `json:"network,omitempty" owner:"true" doc:"True to allow the network of the machine, including loopback. Only an owner may set it"`
+	Env       []string `json:"env,omitempty" owner:"true" doc:"Names of environment variables to pass, out of those in shell_env of the server. Only an owner may set it"`
 	TimeoutMS int64    `json:"timeout_ms,omitempty" minimum:"1" maximum:"600000" doc:"Maximum time of a command"`
-	ShowNamed bool     `json:"show_named_values,omitempty" doc:"True to show values after words such as password="`
+	ShowNamed bool     `json:"show_named_values,omitempty" doc:"True to show values after words such as password=. Stored secrets and known key formats are always redacted"`
 }
 
 func (s settings) policy() policy {

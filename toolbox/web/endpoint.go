@@ -32,19 +32,19 @@ const OperationArg = "operation_id"
 // response to return.
 type Endpoint struct {
 	Method string `json:"method" enum:"GET,POST,PUT,PATCH,DELETE" doc:"Request method"`
-	URL    string `json:"url" minLength:"8" maxLength:"4096" doc:"Path and query may contain {arg}, query ${secret:NAME}"`
+	URL    string `json:"url" minLength:"8" maxLength:"4096" doc:"Absolute URL. {arg} in path segments and query values is replaced by the escaped argument; query values may contain ${secret:NAME}"`
 
 	Headers  map[string]string `json:"headers,omitempty" doc:"Headers to send. Values may contain ${secret:NAME}"`
-	Query    map[string]string `json:"query,omitempty" doc:"Query parameter to argument. A list repeats the parameter"`
-	Body     map[string]string `json:"body,omitempty" doc:"Body key or JSON Pointer to argument. Default: unused arguments"`
-	BodyType string            `json:"body_type,omitempty" enum:"json,form,none" doc:"Default: json if there is a body"`
+	Query    map[string]string `json:"query,omitempty" doc:"Query parameter to argument. A missing argument omits the parameter, a list repeats it"`
+	Body     map[string]string `json:"body,omitempty" doc:"Body key or JSON Pointer to argument. Default: all arguments that url and query do not use"`
+	BodyType string            `json:"body_type,omitempty" enum:"json,form,none" doc:"Format of the body. Default: json for POST, PUT and PATCH, and for DELETE with body"`
 
-	Read  bool                `json:"read,omitempty" doc:"True if the POST changes nothing; required for effect read"`
-	Reads map[string][]string `json:"reads,omitempty" doc:"Argument to the values with which a call changes nothing"`
+	Read  bool                `json:"read,omitempty" doc:"True if the POST changes nothing, such as a search; required for effect read with POST"`
+	Reads map[string][]string `json:"reads,omitempty" doc:"Argument to the values with which a call changes nothing. Scripts may make such calls outside items, and dry runs make them"`
 
 	Result           string `json:"result,omitempty" doc:"JSON Pointer to the part to return. Default: the whole body"`
 	MaxResponseBytes int64  `json:"max_response_bytes,omitempty" minimum:"1" maximum:"5242880" default:"1048576"`
-	PassTokens       bool   `json:"pass_tokens,omitempty" doc:"True to return JSON Web Tokens with their signature"`
+	PassTokens       bool   `json:"pass_tokens,omitempty" doc:"True to return JSON Web Tokens with their signature, which confirmation links and page tokens need"`
 
 	Verify *Lookup `json:"verify,omitempty" doc:"For effect verifiable: request that finds the outcome of an attempt"`
 }
@@ -53,7 +53,7 @@ type Endpoint struct {
 // counts. A status in neither list leaves the outcome unknown.
 type Lookup struct {
 	Method     string            `json:"method,omitempty" enum:"GET,HEAD" default:"GET" doc:"Request method"`
-	URL        string            `json:"url" minLength:"8" maxLength:"4096" doc:"Must use {operation_id} or an argument"`
+	URL        string            `json:"url" minLength:"8" maxLength:"4096" doc:"Like the url of the endpoint; must use {operation_id} or an argument to identify the attempt"`
 	Headers    map[string]string `json:"headers,omitempty" doc:"Headers to send, instead of those of the endpoint"`
 	Applied    []int             `json:"applied,omitempty" doc:"Statuses that prove the effect. Default: 200"`
 	NotApplied []int             `json:"not_applied,omitempty" doc:"Statuses that disprove the effect. Default: 404"`

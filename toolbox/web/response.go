@@ -38,9 +38,11 @@ func (r *request) buildResult(a *response) (any, error) {
 	case r.effect.Mutates():
 		return a.infoWithNote("the request succeeded, but " + why), nil
 	case a.overLimit:
-		return nil, reeve.Errorf(reeve.TooLarge, "the endpoint responded, but %s; it responded %s", why, a.describe())
+		return nil, reeve.Errorf(reeve.TooLarge, "the response cannot be used: %s; the endpoint sent %s", why,
+			a.describe())
 	}
-	return nil, reeve.Errorf(reeve.ToolFailed, "the endpoint responded, but %s; it responded %s", why, a.describe())
+	return nil, reeve.Errorf(reeve.ToolFailed, "the response cannot be used: %s; the endpoint sent %s", why,
+		a.describe())
 }
 
 // pickResult follows the result pointer. If that fails, why is the reason.

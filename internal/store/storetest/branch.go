@@ -77,7 +77,7 @@ var branches = map[string]func(*testing.T, *store.DB){
 			"branches by state and project")
 		update(t, db, func(tx *store.Tx) error {
 			return tx.Chat().InsertConversation(ctx, reeve.Conversation{ID: "conv_1", WorkspaceID: ws, AgentID: a.ID,
-				State:   reeve.ConversationActive,
+				State:        reeve.ConversationActive,
 				Participants: []reeve.Participant{{Kind: reeve.UserParticipant, ID: "bob"}}})
 		})
 		equal(t, list(store.BranchFilter{User: "bob"}), "br_2 br_1", "branches visible to a participant")

@@ -72,8 +72,8 @@ func run(from, to string) error {
 	return os.Rename(to+".part", to) // last, so that make sees the file only if everything is written
 }
 
-// image is the state of a stopped machine.
-type image struct {
+// snapshot is the state of a stopped machine.
+type snapshot struct {
 	memory  []byte
 	stack   int32  // stack pointer of the interpreter's C code
 	entry   uint32 // address of the Python function run
@@ -129,7 +129,7 @@ const bootstrap = "import builtins, sys; exec(compile(sys.stdin.read(), '<host>'
 	"dict(vars(builtins))})"
 
 // captureImage runs an interpreter until prepare.py reads the clock at its end, and returns the state of the machine.
-func captureImage(program []byte) (at image, err error) {
+func captureImage(program []byte) (at snapshot, err error) {
 	ctx := context.Background()
 	engine, err := guest.NewEngine(ctx, program, nil, "")
 	if err != nil {
@@ -150,7 +150,7 @@ func captureImage(program []byte) (at image, err error) {
 			if !ok {
 				err = errModule
 			}
-			at = image{memory: bytes.Clone(all), stack: int32(m.ExportedGlobal(stackName).Get()), entry: uint32(id),
+			at = snapshot{memory: bytes.Clone(all), stack: int32(m.ExportedGlobal(stackName).Get()), entry: uint32(id),
 				process: process}
 		}
 		panic(errCaptured)

@@ -70,29 +70,28 @@ const (
 var keyRules = map[string]keyRule{
 	"createTool": inTransaction, "createAgent": inTransaction, "attachTool": inTransaction,
 	"createSubscription": inTransaction, "createSchedule": inTransaction, "createNote": inTransaction,
-	"restoreNote": inTransaction, "forgetNote": repeatable,
-	"readNotification": inTransaction, "stop": inTransaction, "resume": inTransaction,
+	"markNotificationRead": inTransaction, "stopAgents": inTransaction, "resumeAgents": inTransaction,
 	"createToken": inTransaction, "createWorkspace": inTransaction, "cancelRun": inTransaction,
-	"resolveOperation": inTransaction, "deliverResult": inTransaction, "decide": inTransaction,
+	"resolveOperation": inTransaction, "deliverOperationResult": inTransaction, "decideApproval": inTransaction,
 	"acceptProposal": inTransaction, "rejectProposal": inTransaction, "reopenProposal": inTransaction,
 
 	"createConversation": inTransaction, "addParticipant": inTransaction, "cancelTurn": inTransaction,
 	"rateTurn": inTransaction,
 
 	"createCategory": inTransaction, "createLabel": inTransaction, "createTask": inTransaction,
-	"assignLabels":   inTransaction,
-	"createFollowUp": inTransaction, "concludeTask": inTransaction, "createChecklist": inTransaction,
-	"addItems":  inTransaction,
-	"moveItems": inTransaction, "splitItems": inTransaction, "createTimeEntry": inTransaction,
+	"updateTaskLabels": inTransaction,
+	"createFollowUp":   inTransaction, "concludeTask": inTransaction, "createChecklist": inTransaction,
+	"addChecklistItems":  inTransaction,
+	"moveChecklistItems": inTransaction, "splitChecklistItems": inTransaction, "createTimeEntry": inTransaction,
 	"startTimer": inTransaction,
-	"stopTimer":  inTransaction, "changeBlocks": inTransaction, "pinTasks": inTransaction,
+	"stopTimer":  inTransaction, "updatePlanBlocks": inTransaction, "updatePlanPins": inTransaction,
 
-	"createAutomation": inTransaction, "saveVersion": inTransaction, "activateVersion": inTransaction,
-	"pauseAutomation": inTransaction, "resumeAutomation": inTransaction, "startAutomation": inTransaction,
+	"createAutomation": inTransaction, "createScriptVersion": inTransaction, "activateScriptVersion": inTransaction,
+	"pauseAutomation": inTransaction, "resumeAutomation": inTransaction, "startAutomationRun": inTransaction,
 	"skipItem": inTransaction, "reprocessItem": inTransaction, "planAutomation": inTransaction,
 	"answerScriptJob": inTransaction, "applyRunPlan": inTransaction,
 
-	"beginImport": inTransaction, "finishImport": inTransaction, "createProject": inTransaction,
+	"startImport": inTransaction, "finishImport": inTransaction, "createProject": inTransaction,
 
 	"undoOperation":   repeatable, // a call whose operation id derives from the undone operation
 	"acceptChangeSet": repeatable, // each item is one transaction, and an accepted item stays accepted
@@ -100,8 +99,8 @@ var keyRules = map[string]keyRule{
 	"mergeBranch":     repeatable, // finds and records a merge that was made
 	"discardBranch":   repeatable, // see branchHandlers.discard
 
-	"call": ownKey, "callAll": ownKey, "judge": ownKey, "wakeAgent": ownKey, "createTurn": ownKey,
-	"playgroundChat": ownKey, "addBatch": ownKey,
+	"callTool": ownKey, "callTools": ownKey, "previewCall": ownKey, "wakeAgent": ownKey, "createTurn": ownKey,
+	"playgroundChat": ownKey, "addImportBatch": ownKey,
 }
 
 // attempt is one attempt at a request with a key.
