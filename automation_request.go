@@ -63,8 +63,7 @@ func (f *ItemFilter) Validate() error {
 			return nil
 		}
 	}
-	return InvalidField("/status", "is not an item state",
-		"processing, done, failed, skipped or needs_attention")
+	return InvalidField("/status", "is not an item state", "processing, done, failed, skipped or needs_attention")
 }
 
 // ItemList is a page of an automation's items, newest first.

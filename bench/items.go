@@ -35,8 +35,7 @@ func measureItems(ctx context.Context, c config, t *table) {
 	t.compare("items with one call", "items/s", got[0], "bare transaction of four rows", got[1], atLeast(0.5))
 	t.compare("items with one call", "items/s", got[0], "bare transaction, same rows", got[2], informational)
 	done := must(alternate(ctx, c, func(ctx context.Context, _ time.Duration) (float64, error) {
-		return s.work(ctx, 0,
-			each)
+		return s.work(ctx, 0, each)
 	}))
 	t.floor("items that are done, skipped", "items/s", median(done[0]), 15_000)
 }

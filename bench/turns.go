@@ -80,8 +80,7 @@ func (s *server) dial(ctx context.Context, conversation string) (*socket, error)
 func (s *socket) turn(ctx context.Context, text string, token func(reeve.Frame) error) (
 	first, whole time.Duration, err error) {
 	start := time.Now()
-	if err := s.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"message","content":%q}`,
-		text)); err != nil {
+	if err := s.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"message","content":%q}`, text)); err != nil {
 		return 0, 0, err
 	}
 	for {

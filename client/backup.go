@@ -19,8 +19,7 @@ func (s ServerService) Backup(ctx context.Context, w io.Writer) (int64, error) {
 	defer resp.Body.Close()
 	n, err := io.Copy(writer{w}, resp.Body)
 	if e, ok := err.(writeError); ok { //nolint:errorlint // writer never wraps it
-		return n, &reeve.Error{Code: reeve.Unavailable, Message: "cannot write the backup: " + e.Error(),
-			Err: e.error}
+		return n, &reeve.Error{Code: reeve.Unavailable, Message: "cannot write the backup: " + e.Error(), Err: e.error}
 	}
 	if err != nil {
 		return n, s.conn.requestError(ctx, r, err)

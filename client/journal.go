@@ -167,7 +167,8 @@ func (s ChecklistService) Delete(ctx context.Context, id string) error {
 }
 
 // AddItems adds items to a checklist.
-func (s ChecklistService) AddItems(ctx context.Context, checklist string, r reeve.ChecklistItemsDraft) (reeve.Checklist, error) {
+func (s ChecklistService) AddItems(ctx context.Context, checklist string,
+	r reeve.ChecklistItemsDraft) (reeve.Checklist, error) {
 	return post[reeve.Checklist](ctx, s.conn, path("journal", "checklists", checklist, "items"), r)
 }
 

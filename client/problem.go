@@ -18,8 +18,8 @@ import (
 	"reeve/internal/backoff"
 )
 
-// ProblemError is a problem that the server reported. It is the cause of the *reeve.Error that the methods of the client
-// return.
+// ProblemError is a problem that the server reported. It is the cause of the *reeve.Error that the methods of the
+// client return.
 type ProblemError struct {
 	api.Problem
 }

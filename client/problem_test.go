@@ -194,8 +194,7 @@ func TestBadAddress(t *testing.T) {
 			t.Errorf("%q: got %v", url, err)
 		}
 	}
-	if _, err := client.New(client.Config{URL: "http://localhost",
-		Token: "a\nb"}); reeve.CodeOf(err) != reeve.Validation {
+	if _, err := client.New(client.Config{URL: "http://localhost", Token: "a\nb"}); reeve.CodeOf(err) != reeve.Validation {
 		t.Errorf("a token with a line break: got %v", err)
 	}
 }

@@ -129,8 +129,7 @@ func (c *conn) build(ctx context.Context, r *request) (*http.Request, error) {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { r.sent.Store(true) }})
 	req, err := http.NewRequestWithContext(ctx, r.method, target, body)
 	if err != nil {
-		return nil, &reeve.Error{Code: reeve.Validation, Message: "invalid request: " + err.Error(),
-			Err: err}
+		return nil, &reeve.Error{Code: reeve.Validation, Message: "invalid request: " + err.Error(), Err: err}
 	}
 	req.Header.Set("Accept", "application/json, application/problem+json")
 	req.Header.Set("X-Workspace-Id", c.workspace)

@@ -67,10 +67,11 @@ func (s WakeService) Get(ctx context.Context, key string) (reeve.Wake, error) {
 	return get[reeve.Wake](ctx, s.conn, path("wakes", key), nil)
 }
 
-// WaitForWake waits until a run serves the wake and returns the run. If the wake is skipped, the error has the code Skipped.
-// If the wake is queued behind a run of its agent in one of the states, OfWake returns that run and an error with the
-// code InProgress.
-func (s RunService) WaitForWake(ctx context.Context, w reeve.Wake, behind ...reeve.RunState) (run reeve.Run, err error) {
+// WaitForWake waits until a run serves the wake and returns the run. If the wake is skipped, the error has the code
+// Skipped. If the wake is queued behind a run of its agent in one of the states, OfWake returns that run and an error
+// with the code InProgress.
+func (s RunService) WaitForWake(ctx context.Context, w reeve.Wake,
+	behind ...reeve.RunState) (run reeve.Run, err error) {
 	err = poll(ctx, "the run has not started", true, func() (bool, error) {
 		is, err := WakeService(s).Get(ctx, w.RunKey)
 		if err != nil {

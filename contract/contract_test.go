@@ -187,12 +187,10 @@ func TestG24_ContractFitsItsSchema(t *testing.T) {
 	good := string(read(t, "tools.yaml"))
 	for name, change := range map[string]func(string) string{ // the schema must reject these
 		"an effect nobody knows": func(s string) string {
-			return strings.Replace(s, "effect: read", "effect: magic",
-				1)
+			return strings.Replace(s, "effect: read", "effect: magic", 1)
 		},
 		"a reader that changes": func(s string) string {
-			return strings.Replace(s, "effect: read", "effect: unsafe",
-				1)
+			return strings.Replace(s, "effect: read", "effect: unsafe", 1)
 		},
 		"a missing timeout":     func(s string) string { return strings.Replace(s, "timeout_ms: ", "time: ", 1) },
 		"a schema that is none": func(s string) string { return strings.Replace(s, "type: string", "type: text", 1) },

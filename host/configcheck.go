@@ -47,8 +47,7 @@ func (c Config) findInvalidSetting() (name, reason string) {
 	}
 	switch {
 	case c.ApprovalTTL > 0 && time.Duration(c.ApprovalTTL) < time.Second:
-		return "approval_ttl", fmt.Sprintf("%s is less than the minimum of one second",
-			time.Duration(c.ApprovalTTL))
+		return "approval_ttl", fmt.Sprintf("%s is less than the minimum of one second", time.Duration(c.ApprovalTTL))
 	case c.Retention > 0 && time.Duration(c.Retention) < store.MinPayloadAge:
 		return "retention", fmt.Sprintf(
 			"%s is less than the minimum of %s; remove the setting to keep everything",

@@ -16,8 +16,7 @@ func (h *Host) adoptDatabase(ctx context.Context) error {
 	}
 	hold, err := h.db.AdoptIdentity(ctx, reason)
 	if err == nil && hold != nil {
-		h.log.Warn("server is held until reeve resume", "reason", hold.Reason,
-			"list", "reeve held")
+		h.log.Warn("server is held until reeve resume", "reason", hold.Reason, "list", "reeve held")
 	}
 	return err
 }

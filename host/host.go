@@ -299,7 +299,8 @@ func (h *Host) newRuns() (_ *runServices, err error) {
 	}
 	r.memory = memory.New(memory.Config{DB: h.db, Gate: p.gate, Model: llm, Log: h.log, Process: p.gate.Process()})
 	modelRunner := &agent.ModelRunner{DB: h.db, Gate: p.gate, Model: llm, Events: p.broadcaster, Assemble: cfg.Assemble,
-		Extract: cfg.Extract, Steps: p.scripts, Notes: p.notes, OnSummaryDue: r.memory.Wakeup, Tracer: h.telemetry.tracer(),
+		Extract: cfg.Extract, Steps: p.scripts, Notes: p.notes, OnSummaryDue: r.memory.Wakeup,
+		Tracer:   h.telemetry.tracer(),
 		Resolve:  resolve,
 		OnAnswer: func(a agent.ModelCall) { metrics.recordModelCall(a, canonicalName) }, Log: h.log}
 	brain := &agent.Brain{DB: h.db, Script: p.scripts, ModelRunner: modelRunner,
@@ -495,7 +496,8 @@ func listKnownSecrets(cfg Config) []string {
 			out = append(out, v)
 		}
 	}
-	own := []string{cfg.SecretKey, cfg.MetricsToken, cfg.Memory.Key, cfg.Webhook} // a webhook URL often contains a secret
+	// a webhook URL often contains a secret
+	own := []string{cfg.SecretKey, cfg.MetricsToken, cfg.Memory.Key, cfg.Webhook}
 	for _, e := range append(slices.Collect(maps.Values(cfg.Models.Servers)), cfg.Models.Anthropic, cfg.Models.OpenAI,
 		cfg.Models.Gemini, cfg.Models.Ollama) {
 		if len(e.Key) >= 16 { // local servers often use a dummy key, which may be an ordinary word

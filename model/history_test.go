@@ -194,8 +194,7 @@ func TestAnyHistoryIsSendable(t *testing.T) {
 		}
 	})
 	message := rapid.Custom(func(t *rapid.T) model.Message {
-		return model.Message{Role: rapid.SampledFrom([]model.Role{model.User, model.Assistant}).
-			Draw(t, "role"), Parts: rapid.SliceOfN(part, 0, 4).Draw(t, "parts")}
+		return model.Message{Role: rapid.SampledFrom([]model.Role{model.User, model.Assistant}).Draw(t, "role"), Parts: rapid.SliceOfN(part, 0, 4).Draw(t, "parts")}
 	})
 	for provider := range adapters {
 		t.Run(provider, func(t *testing.T) {
@@ -260,8 +259,7 @@ func TestEarlierMediaThatCannotBeSent(t *testing.T) {
 		model.NewTextMessage(model.Assistant, "[This turn ended without an answer.]")}
 	for provider := range adapters {
 		body, err := sent(t, provider, model.Request{Messages: append(before, ask("hi")...)})
-		if told := strings.Contains(body,
-			"(The file a.mp4 is omitted: this model does not accept its type.)"); err != nil ||
+		if told := strings.Contains(body, "(The file a.mp4 is omitted: this model does not accept its type.)"); err != nil ||
 			told == (provider == "gemini") || !strings.Contains(body, "what is this?") {
 			t.Errorf("%s: %s, %v", provider, body, err)
 		}

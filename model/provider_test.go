@@ -74,8 +74,7 @@ func TestNamesOfModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := model.Open(model.Config{
-		Env: env("ANTHROPIC_API_KEY", "k", "OPENAI_API_KEY", "k", "GEMINI_API_KEY", "k", "OLLAMA_HOST",
-			"0.0.0.0:4000"),
+		Env: env("ANTHROPIC_API_KEY", "k", "OPENAI_API_KEY", "k", "GEMINI_API_KEY", "k", "OLLAMA_HOST", "0.0.0.0:4000"),
 		Servers: map[string]model.Endpoint{"acme": {URL: "https://acme.example/v1"},
 			"beta": {URL: "https://beta.example", API: "responses", Key: "k"}},
 		Names:  map[string]string{"fast": "acme/meta/llama-3", "dream": "rehearsal"},
@@ -289,8 +288,7 @@ func TestManyModelsWithoutAPrice(t *testing.T) {
 	}
 	for range 2 {
 		for i := range 150 {
-			if _, err := p.Answer(t.Context(), model.Request{Model: fmt.Sprint("acme/", i), Messages: ask("hi")},
-				nil); err != nil {
+			if _, err := p.Answer(t.Context(), model.Request{Model: fmt.Sprint("acme/", i), Messages: ask("hi")}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -313,8 +311,7 @@ func TestProvidersRetry(t *testing.T) {
 			t.Errorf("after %v: %+v, %v", time.Since(begun), a, err)
 		}
 	})
-	if _, err := p.Answer(t.Context(), model.Request{Model: "bad", Messages: ask("hi")},
-		nil); reeve.CodeOf(err) != reeve.NotFound {
+	if _, err := p.Answer(t.Context(), model.Request{Model: "bad", Messages: ask("hi")}, nil); reeve.CodeOf(err) != reeve.NotFound {
 		t.Errorf("bad: %v", err)
 	}
 }
@@ -336,8 +333,7 @@ func TestUnreachable(t *testing.T) {
 // TestRedirectsAreNotFollowed checks that another host gets neither the key nor the request, and that the error names
 // the target of the redirect.
 func TestRedirectsAreNotFollowed(t *testing.T) {
-	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter,
-		r *http.Request) {
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("the other host got %s %v", r.Method, r.Header)
 	}))
 	defer other.Close()

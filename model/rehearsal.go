@@ -124,8 +124,7 @@ func (m *rehearsal) nextAnswer(r Request, tail requestTail) (ScriptAnswer, bool)
 func (w ScriptCondition) matches(r Request, tail requestTail) bool {
 	named := func(pattern string, names []string) bool {
 		return pattern == "" || slices.ContainsFunc(names, func(n string) bool {
-			return n == pattern ||
-				strings.HasPrefix(pattern, "/") && matchesPattern(pattern, n)
+			return n == pattern || strings.HasPrefix(pattern, "/") && matchesPattern(pattern, n)
 		})
 	}
 	var offered []string

@@ -35,13 +35,12 @@ func TestRetrying(t *testing.T) {
 			`answers: [{fail: {status: 500}}, {fail: {status: 500}}, {fail: {status: 500}}, {text: yes}]`,
 			1500 * time.Millisecond, reeve.Unavailable},
 		"as the provider says": {`answers: [{fail: {status: 429, retry_after: 7s}}, {text: yes}]`, 7 * time.Second, ""},
-		"but not for hours": {`answers: [{fail: {status: 429, retry_after: 5h}}, {text: yes}]`, 30 * time.Second,
-			""},
-		"429 without a time": {`answers: [{fail: {status: 429}}, {text: yes}]`, 500 * time.Millisecond, ""},
-		"a bad request":      {`answers: [{fail: {status: 400}}, {text: yes}]`, 0, reeve.ModelFailed},
-		"a bad key":          {`answers: [{fail: {status: 401}}, {text: yes}]`, 0, reeve.ModelFailed},
-		"nonsense":           {`answers: [{fail: {nonsense: true}}, {text: yes}]`, 0, reeve.ModelFailed},
-		"a hang":             {`answers: [{fail: {hang: true}}, {text: yes}]`, 120 * time.Second, reeve.Timeout},
+		"but not for hours":    {`answers: [{fail: {status: 429, retry_after: 5h}}, {text: yes}]`, 30 * time.Second, ""},
+		"429 without a time":   {`answers: [{fail: {status: 429}}, {text: yes}]`, 500 * time.Millisecond, ""},
+		"a bad request":        {`answers: [{fail: {status: 400}}, {text: yes}]`, 0, reeve.ModelFailed},
+		"a bad key":            {`answers: [{fail: {status: 401}}, {text: yes}]`, 0, reeve.ModelFailed},
+		"nonsense":             {`answers: [{fail: {nonsense: true}}, {text: yes}]`, 0, reeve.ModelFailed},
+		"a hang":               {`answers: [{fail: {hang: true}}, {text: yes}]`, 120 * time.Second, reeve.Timeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -60,8 +60,7 @@ func TestResolveAddress(t *testing.T) {
 			want: address{"https://reeve.example", "other-secret", "default", other}},
 		"the flag's directory": {flags: address{dir: other}, env: map[string]string{"REEVE_DIR": dir},
 			want: address{"https://reeve.example", "other-secret", "default", other}},
-		"the environment": {env: map[string]string{"REEVE_URL": "http://e", "REEVE_TOKEN": "t",
-			"REEVE_WORKSPACE": "w"}, want: address{"http://e", "t", "w", dir}},
+		"the environment": {env: map[string]string{"REEVE_URL": "http://e", "REEVE_TOKEN": "t", "REEVE_WORKSPACE": "w"}, want: address{"http://e", "t", "w", dir}},
 		"flags before the environment": {flags: address{url: "http://f", token: "ft", workspace: "fw"},
 			env:  map[string]string{"REEVE_URL": "http://e", "REEVE_TOKEN": "t", "REEVE_WORKSPACE": "w"},
 			want: address{"http://f", "ft", "fw", dir}},
@@ -131,10 +130,9 @@ func TestOwnerTokenIsSentOnlyToItsServer(t *testing.T) {
 		"another loopback":        {dir: dataDir(t, ipv6URL, "owner-secret"), url: otherServer.URL},
 		"an address as user name": {dir: own, url: "http://127.0.0.1:1@127.0.0.1:" + port},
 		"a damaged address":       {dir: dataDir(t, "http://%zz", "owner-secret"), url: otherServer.URL},
-		"a backup": {dir: own, url: otherServer.URL,
-			args: []string{"backup", filepath.Join(t.TempDir(), "copy.db")}},
-		"a completion": {dir: own, url: otherServer.URL, args: []string{"__complete", "call", ""}},
-		"a check-up":   {dir: own, url: otherServer.URL, args: []string{"doctor"}},
+		"a backup":                {dir: own, url: otherServer.URL, args: []string{"backup", filepath.Join(t.TempDir(), "copy.db")}},
+		"a completion":            {dir: own, url: otherServer.URL, args: []string{"__complete", "call", ""}},
+		"a check-up":              {dir: own, url: otherServer.URL, args: []string{"doctor"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args, env := tt.args, map[string]string{"REEVE_DIR": tt.dir}

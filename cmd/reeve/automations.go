@@ -70,8 +70,7 @@ func automationNames(ctx context.Context, c *client.Client, _ []string) ([]strin
 }
 
 // automationCommand returns a command whose first argument is an automation.
-func (a *app) automationCommand(use, short, example string, args cobra.PositionalArgs,
-	f clientFunc) *cobra.Command {
+func (a *app) automationCommand(use, short, example string, args cobra.PositionalArgs, f clientFunc) *cobra.Command {
 	c := a.serverCommand(use, short, example, args, f)
 	c.ValidArgsFunction = a.complete(automationNames)
 	return c

@@ -60,8 +60,7 @@ the turn waits for a person.`,
 		},
 	}
 	c.Flags().StringVar(&o.conversation, "conversation", "", "id of the conversation to continue (default: a new one)")
-	c.Flags().StringArrayVar(&o.attach, "attach", nil,
-		"file to attach to the first message; can be repeated")
+	c.Flags().StringArrayVar(&o.attach, "attach", nil, "file to attach to the first message; can be repeated")
 	c.Flags().StringToStringVar(&o.variables, "var", nil,
 		"NAME=VALUE, a variable in the agent's instructions; can be repeated")
 	c.Flags().StringVar(&o.model, "model", "", "model to use (default: the agent's model)")

@@ -156,8 +156,7 @@ func TestI20_QuestionsAreAskedInParallelAndOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out, errs output
-		if code := execCommand(t, h, &out, &errs, "eval", file, "--agent", "clerk", "--parallel",
-			fmt.Sprint(parallel)); code != 0 {
+		if code := execCommand(t, h, &out, &errs, "eval", file, "--agent", "clerk", "--parallel", fmt.Sprint(parallel)); code != 0 {
 			t.Fatalf("exit code %d: %s%s", code, out.String(), errs.String())
 		}
 		return out.String(), errs.String()

@@ -78,8 +78,7 @@ not asked; scores do not affect it.`
 	f.DurationVar(&l.taskTime, "task-time", 5*time.Minute, "maximum time per question")
 	f.Int64Var(&l.taskTokens, "task-tokens", 0, "maximum number of tokens per question (default: no limit)")
 	f.Int64Var(&l.tokens, "max-tokens", 0, "stop after this many tokens in total (default: no limit)")
-	f.Float64Var(&cost, "max-cost", 0,
-		"stop after this total cost, in the operator's currency (default: no limit)")
+	f.Float64Var(&cost, "max-cost", 0, "stop after this total cost, in the operator's currency (default: no limit)")
 	_ = c.MarkFlagRequired("agent") // fails only if the flag does not exist
 	a.completeFlag(c, "agent", agentNames)
 	return c

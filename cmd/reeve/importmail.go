@@ -249,8 +249,7 @@ func mailCommand(a *app) *cobra.Command {
 			return a.print(l, func(w io.Writer) {
 				a.printTable(w, "NAME MAILS USER",
 					rows(l.Mailboxes, func(v api.MailboxInfo) []string {
-						return []string{v.Name,
-							strconv.FormatInt(v.Messages, 10), v.User}
+						return []string{v.Name, strconv.FormatInt(v.Messages, 10), v.User}
 					}))
 			})
 		})

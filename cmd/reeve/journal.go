@@ -33,8 +33,7 @@ type clientFunc func(ctx context.Context, c *client.Client, args []string) error
 
 // journalSubcommand returns a subcommand of "reeve journal" that calls f with a client. example is the command line
 // after "reeve journal".
-func (a *app) journalSubcommand(use, short, example string, args cobra.PositionalArgs,
-	f clientFunc) *cobra.Command {
+func (a *app) journalSubcommand(use, short, example string, args cobra.PositionalArgs, f clientFunc) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Example: "  reeve journal " + example, Args: args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {

@@ -18,8 +18,7 @@ func (a *app) printCategory(v reeve.Category) error {
 
 func categoriesCommand(a *app) *cobra.Command {
 	list := a.journalSubcommand("list", "List categories", "categories", cobra.NoArgs,
-		func(ctx context.Context, c *client.Client,
-			_ []string) error {
+		func(ctx context.Context, c *client.Client, _ []string) error {
 			l, err := c.Categories().List(ctx)
 			if err != nil {
 				return err
@@ -27,8 +26,7 @@ func categoriesCommand(a *app) *cobra.Command {
 			return a.print(l, func(w io.Writer) {
 				a.printTable(w, "NAME ID CREATED",
 					rows(l.Categories, func(v reeve.Category) []string {
-						return []string{v.Name, v.ID,
-							formatTime(v.CreatedAt)}
+						return []string{v.Name, v.ID, formatTime(v.CreatedAt)}
 					}))
 			})
 		})
@@ -78,8 +76,7 @@ func (a *app) printLabel(v reeve.Label) error {
 
 func labelsCommand(a *app) *cobra.Command {
 	list := a.journalSubcommand("list", "List labels", "labels", cobra.NoArgs,
-		func(ctx context.Context, c *client.Client,
-			_ []string) error {
+		func(ctx context.Context, c *client.Client, _ []string) error {
 			l, err := c.Labels().List(ctx)
 			if err != nil {
 				return err

@@ -17,12 +17,13 @@ import (
 
 func notesCommand(a *app) *cobra.Command {
 	c := groupCommand("notes", "Manage what agents remember about you",
-		"Notes belong to you, whichever agent wrote them. Agents save and search them with the memory tools. An agent\n"+
-			"with \"notes\": true in its config also writes notes after its turns, and gets the notes that fit a message.",
+		"Notes belong to you, whichever agent wrote them. Agents save and search them with the memory tools.\n"+
+			"An agent with \"notes\": true in its config also writes notes after its turns, and gets the notes\n"+
+			"that fit a message.",
 		listNotesCommand(a), searchNotesCommand(a), createNoteCommand(a), updateNoteCommand(a), whyNoteCommand(a),
 		deleteNoteCommand(a), restoreNoteCommand(a), forgetNoteCommand(a))
-	c.Example = "  reeve notes\n  reeve notes create 'I prefer tea' --tag food\n  reeve notes search 'what do I drink?'\n" +
-		"  reeve notes why note_..."
+	c.Example = "  reeve notes\n  reeve notes create 'I prefer tea' --tag food\n" +
+		"  reeve notes search 'what do I drink?'\n  reeve notes why note_..."
 	return c
 }
 
@@ -82,7 +83,8 @@ func searchNotesCommand(a *app) *cobra.Command {
 
 func createNoteCommand(a *app) *cobra.Command {
 	var r api.NoteRequest
-	c := a.serverCommand("create TEXT", "Save a note about you", "notes create 'I prefer tea' --tag food", cobra.ExactArgs(1),
+	c := a.serverCommand("create TEXT", "Save a note about you", "notes create 'I prefer tea' --tag food",
+		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			r.Content = args[0]
 			n, err := c.Notes().Create(ctx, r)
@@ -162,7 +164,8 @@ func restoreNoteCommand(a *app) *cobra.Command {
 }
 
 func forgetNoteCommand(a *app) *cobra.Command {
-	c := a.serverCommand("forget NOTE", "Erase a note and every quote of it", "notes forget note_...", cobra.ExactArgs(1),
+	c := a.serverCommand("forget NOTE", "Erase a note and every quote of it", "notes forget note_...",
+		cobra.ExactArgs(1),
 		func(ctx context.Context, c *client.Client, args []string) error {
 			e, err := c.Notes().Forget(ctx, args[0])
 			if err != nil {
@@ -179,7 +182,8 @@ func forgetNoteCommand(a *app) *cobra.Command {
 				}
 			})
 		})
-	c.Long = "Erases a note with its history, and its text in calls, messages, summaries, runs, approvals and outputs.\n" +
+	c.Long = "Erases a note with its history, and its text in calls, messages, summaries, runs, approvals and " +
+		"outputs.\n" +
 		"It leaves a record without text. It cannot be undone; reeve notes delete can."
 	return c
 }

@@ -58,8 +58,7 @@ func TestOracle_Notmuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	command("tar", "--zstd", "-xf", filepath.Join(from, "enron", "foldered.tar.zst"), "-C", mail)
-	if err := os.WriteFile(filepath.Join(dir, "config"), []byte("[database]\npath="+mail+"\n[new]\ntags=new\n"),
-		0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "config"), []byte("[database]\npath="+mail+"\n[new]\ntags=new\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Log(strings.TrimSpace(command("notmuch", "new", "--quiet")))
@@ -142,8 +141,7 @@ func TestOracle_MailPrefixes(t *testing.T) {
 	}
 	dir := t.TempDir()
 	archive := filepath.Join(from, "enron", "foldered.tar.zst")
-	if out, err := exec.CommandContext(t.Context(), "tar", "--zstd", "-xf", archive, "-C", dir).
-		CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "tar", "--zstd", "-xf", archive, "-C", dir).CombinedOutput(); err != nil {
 		t.Fatalf("tar: %v %s", err, out)
 	}
 	h := reevetest.Run(t, host.Config{OutputCap: 1 << 20})

@@ -13,8 +13,7 @@ import (
 
 func projectsCommand(a *app) *cobra.Command {
 	list := a.serverCommand("list", "List projects", "projects list", cobra.NoArgs,
-		func(ctx context.Context, c *client.Client,
-			_ []string) error {
+		func(ctx context.Context, c *client.Client, _ []string) error {
 			l, err := c.Projects().List(ctx)
 			if err != nil {
 				return err
@@ -22,8 +21,7 @@ func projectsCommand(a *app) *cobra.Command {
 			return a.print(l, func(w io.Writer) {
 				a.printTable(w, "NAME BRANCH PATH CREATED",
 					rows(l.Projects, func(p reeve.Project) []string {
-						return []string{p.Name, p.DefaultBranch, p.Path,
-							formatTime(p.CreatedAt)}
+						return []string{p.Name, p.DefaultBranch, p.Path, formatTime(p.CreatedAt)}
 					}))
 			})
 		})

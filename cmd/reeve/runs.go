@@ -26,8 +26,7 @@ wake has its own run. "reeve runs wakes" lists the wakes of a run.`,
 }
 
 // serverCommand returns a command that calls f with a client. example is the command line after "reeve".
-func (a *app) serverCommand(use, short, example string, args cobra.PositionalArgs,
-	f clientFunc) *cobra.Command {
+func (a *app) serverCommand(use, short, example string, args cobra.PositionalArgs, f clientFunc) *cobra.Command {
 	c := a.journalSubcommand(use, short, "", args, f)
 	c.Example = "  reeve " + example
 	return c

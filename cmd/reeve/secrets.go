@@ -24,8 +24,7 @@ func secretsCommand(a *app) *cobra.Command {
 				return a.print(l, func(w io.Writer) {
 					a.printTable(w, "NAME UPDATED",
 						rows(l.Secrets, func(s reeve.SecretName) []string {
-							return []string{s.Name,
-								formatTime(s.UpdatedAt)}
+							return []string{s.Name, formatTime(s.UpdatedAt)}
 						}))
 				})
 			})

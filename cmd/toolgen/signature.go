@@ -100,11 +100,9 @@ func (s *source) checkNames(funcName string) {
 		_, predeclaredType := types.Universe.Lookup(name).(*types.TypeName)
 		switch {
 		case name == funcName:
-			s.add(scope.Lookup(name).Pos(), "%s is the name of the generated function; rename this or set -func",
-				name)
+			s.add(scope.Lookup(name).Pos(), "%s is the name of the generated function; rename this or set -func", name)
 		case predeclaredType || name == "nil":
-			s.add(scope.Lookup(name).Pos(), "generated code needs the predeclared %s; rename this declaration",
-				name)
+			s.add(scope.Lookup(name).Pos(), "generated code needs the predeclared %s; rename this declaration", name)
 		}
 	}
 }

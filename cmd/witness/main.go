@@ -25,8 +25,7 @@ import (
 func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "address to listen on")
 	file := flag.String("log", "witness.log", "file that stores the counts")
-	settle := flag.Duration("settle", 20*time.Millisecond,
-		"how long a GET waits for requests that arrived before it")
+	settle := flag.Duration("settle", 20*time.Millisecond, "how long a GET waits for requests that arrived before it")
 	flag.Parse()
 	if err := run(*listen, *file, *settle); err != nil {
 		fmt.Fprintln(os.Stderr, "witness:", err)

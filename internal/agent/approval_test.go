@@ -28,7 +28,8 @@ func TestG14_RejectionResumesRun(t *testing.T) {
 			return err
 		}},
 		"unknown outcome, skipped": {0, reeve.SideEffecting, func(w *harness, op reeve.Operation) error {
-			_, err := w.gate.Inbox.Resolve(t.Context(), home, op.ID, reeve.ResolveRequest{Resolution: reeve.ResolveSkip},
+			_, err := w.gate.Inbox.Resolve(t.Context(), home, op.ID,
+				reeve.ResolveRequest{Resolution: reeve.ResolveSkip},
 				"ann")
 			return err
 		}},
@@ -91,7 +92,8 @@ func TestW04_DecisionResumesTurnWithAsyncCall(t *testing.T) {
 		"denied":   {0, reeve.Privileged, false, decide(false)},
 		"expired":  {-time.Hour, reeve.Privileged, false, func(*harness, reeve.Operation) error { return nil }},
 		"unknown outcome, skipped": {0, reeve.SideEffecting, false, func(w *harness, op reeve.Operation) error {
-			_, err := w.gate.Inbox.Resolve(t.Context(), home, op.ID, reeve.ResolveRequest{Resolution: reeve.ResolveSkip},
+			_, err := w.gate.Inbox.Resolve(t.Context(), home, op.ID,
+				reeve.ResolveRequest{Resolution: reeve.ResolveSkip},
 				"ann")
 			return err
 		}},

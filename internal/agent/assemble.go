@@ -86,8 +86,7 @@ func (v *turn) assembleRequest(ctx context.Context) (r model.Request, err error)
 	})
 	if err != nil && ctx.Err() == nil {
 		said := reeve.AsError(err)
-		err = reeve.Errorf(reeve.AssemblyFailed, "request assembly failed: %s",
-			said.Message).Hintf("%s", said.Hint)
+		err = reeve.Errorf(reeve.AssemblyFailed, "request assembly failed: %s", said.Message).Hintf("%s", said.Hint)
 	}
 	return r, err
 }

@@ -151,8 +151,7 @@ func (d *Delegation) getAgent(ctx context.Context, tx *store.Tx, workspace, to s
 		return a, reeve.Errorf(reeve.Unsupported, "%s is an automation and cannot answer", a.Name).
 			Hintf("ask an agent with a model brain")
 	case a.Lifecycle != reeve.AgentActive:
-		return a, reeve.Errorf(reeve.Conflict, "the agent %s is %s", a.Name, a.Lifecycle).
-			Hintf("ask an active agent")
+		return a, reeve.Errorf(reeve.Conflict, "the agent %s is %s", a.Name, a.Lifecycle).Hintf("ask an active agent")
 	case a.StoppedAt != nil:
 		return a, reeve.Errorf(reeve.Stopped, "the agent %s is stopped", a.Name).Hintf("a member can resume it")
 	}

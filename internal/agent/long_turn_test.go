@@ -118,8 +118,7 @@ func (w *harness) insertPastTurn(agent string, calls, bytes int) {
 			return err
 		}
 		for range calls {
-			if err := answer("", model.Part{Type: model.ToolCall, ID: "c", Name: "look",
-				Args: json.RawMessage("{}")}); err != nil {
+			if err := answer("", model.Part{Type: model.ToolCall, ID: "c", Name: "look", Args: json.RawMessage("{}")}); err != nil {
 				return err
 			}
 			op := reeve.Operation{WorkspaceID: home, ThreadID: run.ThreadID, AgentID: agent, RunID: run.ID,

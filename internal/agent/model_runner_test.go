@@ -65,7 +65,8 @@ func TestW01_TextAnswer(t *testing.T) {
 	run := w.beginTurn("Hi!")
 	w.runUntilIdle()
 	got := w.getRun(run.ID)
-	if got.State != reeve.RunCompleted || got.Output != "Hello, Ann." || got.ModelRequests != 1 || got.Spent.Tokens != 15 ||
+	if got.State != reeve.RunCompleted || got.Output != "Hello, Ann." || got.ModelRequests != 1 ||
+		got.Spent.Tokens != 15 ||
 		got.Spent.Micros != 7 {
 		t.Errorf("the turn ended as %+v", got)
 	}
@@ -88,7 +89,8 @@ func TestW03_TwoToolsInOneAnswer(t *testing.T) {
 		callAnswer("look", `{"n":1}`, "write", `{"n":2}`), textAnswer("Done."))
 	run := w.beginTurn("Do both.")
 	w.runUntilIdle()
-	if got := w.getRun(run.ID); got.State != reeve.RunCompleted || got.ModelRequests != 2 || len(w.model.requests) != 2 {
+	if got := w.getRun(run.ID); got.State != reeve.RunCompleted || got.ModelRequests != 2 ||
+		len(w.model.requests) != 2 {
 		t.Fatalf("the turn ended as %+v after %d requests", got, len(w.model.requests))
 	}
 	r := w.lastRequest()
@@ -120,13 +122,13 @@ func TestW04_AsyncResultComesLater(t *testing.T) {
 	w.must(w.db.View(t.Context(), func(s *store.Snap) error {
 		l, err := readRun(t.Context(), s, run)
 		if err == nil && (len(l.awaitedCalls()) != 1 || !slices.Equal(l.lastAnswer().unseenCalls, l.awaitedCalls())) {
-			t.Errorf("the answer records unseen calls %v, want %v",
-				l.lastAnswer().unseenCalls, l.awaitedCalls())
+			t.Errorf("the answer records unseen calls %v, want %v", l.lastAnswer().unseenCalls, l.awaitedCalls())
 		}
 		return err
 	}))
 	w.runUntilIdle()
-	if got := w.getRun(run.ID); got.State != reeve.RunCompleted || got.Output != "The result is 7." || got.ModelRequests != 3 {
+	if got := w.getRun(run.ID); got.State != reeve.RunCompleted || got.Output != "The result is 7." ||
+		got.ModelRequests != 3 {
 		t.Fatalf("turn after the result: %+v", got)
 	}
 	r := w.lastRequest()

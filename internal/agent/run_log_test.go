@@ -47,8 +47,7 @@ func TestW04_ResultCommittedOutOfOrder(t *testing.T) {
 		t.Errorf("with one result: awaited %s, unseen results %t, text %s", got, l.hasUnseenResults(), text)
 	}
 	continuingAnswer := answer("msg_7", `"seen":"msg_6","awaits":["msg_3"],`, `{"type":"text","text":"I continue."}`)
-	if l, _ = read(userMessage, callingAnswer, call("3"), call("4"), result("msg_6", "4"),
-		continuingAnswer); l.hasUnseenResults() {
+	if l, _ = read(userMessage, callingAnswer, call("3"), call("4"), result("msg_6", "4"), continuingAnswer); l.hasUnseenResults() {
 		t.Error("a seen result is reported as unseen")
 	}
 	l, text = read(userMessage, callingAnswer, call("3"), result("msg_5", "3"), call("4"), result("msg_6", "4"),

@@ -55,8 +55,7 @@ var scriptJobDocs = map[string]string{
 		onlyInScriptJob,
 	scriptHistory: "Scripts.history({automation}) lists the versions and their comments, newest first. " +
 		onlyInScriptJob,
-	scriptRuns: "Scripts.runs({automation, run}) lists the last 10 runs, or one run with its log. " +
-		onlyInScriptJob,
+	scriptRuns: "Scripts.runs({automation, run}) lists the last 10 runs, or one run with its log. " + onlyInScriptJob,
 }
 
 // functionTable maps the function names of a script to tools.

@@ -74,8 +74,7 @@ func (w *execution) flushIfDue() {
 	w.buffer.timer = nil
 	w.mu.Unlock()
 	if err := w.flush(context.WithoutCancel(w.ctx)); err != nil {
-		w.Runner.Log.Warn("item write failed; will retry with the next call", "run", w.run.ID,
-			"error", err)
+		w.Runner.Log.Warn("item write failed; will retry with the next call", "run", w.run.ID, "error", err)
 	}
 }
 

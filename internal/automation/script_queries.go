@@ -23,8 +23,7 @@ func listAutomations(ctx context.Context, s *store.Snap, workspace string) (any,
 }
 
 // describeVersion returns a version with its source and the tools it may call.
-func describeVersion(ctx context.Context, s *store.Snap, m reeve.Automation,
-	version string) (out any, err error) {
+func describeVersion(ctx context.Context, s *store.Snap, m reeve.Automation, version string) (out any, err error) {
 	var v reeve.ScriptVersion
 	switch {
 	case version != "":

@@ -188,8 +188,7 @@ func (v failureDecision) decide(ctx context.Context, tx *store.Tx, is reeve.Fail
 	case isModelFailure(is.Code):
 		return v.stop(ctx, tx, is, "a model did not answer", "Check the model, then resume the automation")
 	case is.Class == reeve.PermissionFailure:
-		return v.stop(ctx, tx, is, "permission denied",
-			"Allow it, or change the script, then resume the automation")
+		return v.stop(ctx, tx, is, "permission denied", "Allow it, or change the script, then resume the automation")
 	}
 	return v.stop(ctx, tx, is, "an internal error of Reeve, not of the script",
 		"Resume the automation to retry, and report the error if it persists")

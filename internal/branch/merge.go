@@ -248,8 +248,7 @@ func (d *Service) NewProject(ctx context.Context, who reeve.Principal,
 		return p, invalidPath("is not a folder on the server's disk", "a git repository")
 	}
 	if filepath.Base(p.Path) == ".git" {
-		return p, invalidPath("is the .git folder of a repository", "its parent folder: "+
-			filepath.Dir(q.Path))
+		return p, invalidPath("is the .git folder of a repository", "its parent folder: "+filepath.Dir(q.Path))
 	}
 	data, err := filepath.EvalSymlinks(filepath.Dir(d.Dir))
 	if err != nil {

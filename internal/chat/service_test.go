@@ -158,10 +158,9 @@ func TestService_InvalidTurnRequests(t *testing.T) {
 		request reeve.TurnRequest
 		path    string
 	}{
-		"empty":    {reeve.TurnRequest{Content: " \n"}, "/content"},
-		"too long": {reeve.TurnRequest{Content: strings.Repeat("x", MaxContentBytes+1)}, "/content"},
-		"many files": {reeve.TurnRequest{Attachments: make([]reeve.Attachment, MaxAttachments+1)},
-			"/attachments"},
+		"empty":          {reeve.TurnRequest{Content: " \n"}, "/content"},
+		"too long":       {reeve.TurnRequest{Content: strings.Repeat("x", MaxContentBytes+1)}, "/content"},
+		"many files":     {reeve.TurnRequest{Attachments: make([]reeve.Attachment, MaxAttachments+1)}, "/attachments"},
 		"many variables": {reeve.TurnRequest{Content: "x", Variables: many}, "/variables"},
 		"no type":        {file(reeve.Attachment{Data: []byte("x")}), "/attachments/0/media_type"},
 		"unsupported type": {file(reeve.Attachment{MediaType: "application/x-sh", Data: []byte("x")}),
@@ -172,10 +171,8 @@ func TestService_InvalidTurnRequests(t *testing.T) {
 		"a hash": {file(reeve.Attachment{MediaType: "text/plain", Hash: "ab"}), "/attachments/0"},
 		"a file url": {file(reeve.Attachment{MediaType: "text/plain", URL: "file:///etc/passwd"}),
 			"/attachments/0/url"},
-		"not a PNG": {file(reeve.Attachment{MediaType: "image/png", Data: []byte("GIF89a")}),
-			"/attachments/0/data"},
-		"not text": {file(reeve.Attachment{MediaType: "text/plain", Data: []byte{0xff, 0xfe}}),
-			"/attachments/0/data"},
+		"not a PNG": {file(reeve.Attachment{MediaType: "image/png", Data: []byte("GIF89a")}), "/attachments/0/data"},
+		"not text":  {file(reeve.Attachment{MediaType: "text/plain", Data: []byte{0xff, 0xfe}}), "/attachments/0/data"},
 		"a very long name": {file(reeve.Attachment{MediaType: "text/plain", Name: strings.Repeat("n", 256),
 			Data: []byte("x")}), "/attachments/0/name"},
 	} {

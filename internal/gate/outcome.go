@@ -25,8 +25,7 @@ func (r *Recorder) recordOutcome(ctx context.Context, was reeve.Operation, o out
 		if r.isDelivery || reeve.CodeOf(err) == reeve.Conflict {
 			return reeve.Result{}, err
 		}
-		r.g.Log.Error("could not record the outcome of an operation; will retry", "operation", was.ID,
-			"error", err)
+		r.g.Log.Error("could not record the outcome of an operation; will retry", "operation", was.ID, "error", err)
 		r.g.pending.add(was.ID, record)
 		r.g.Wakeup()
 		return pendingResult(was), nil

@@ -106,8 +106,7 @@ func (r *Recorder) findOrInsertProposal(ctx context.Context, tx *store.Tx,
 					last.Ordinal, last.SetID), nil
 			}
 			was := last // its content stays as a person may have it open, but it cannot be accepted any more
-			was.State, was.Comment = reeve.ProposalStale,
-				"the agent proposed it again because its base had changed"
+			was.State, was.Comment = reeve.ProposalStale, "the agent proposed it again because its base had changed"
 			if err := tx.Ledger().TransitionProposal(ctx, was, reeve.ProposalPending); err != nil {
 				return item, "", err
 			}

@@ -24,8 +24,7 @@ func TestI04_Attach(t *testing.T) {
 		string(v.Config) != `{"default_limit":20}` {
 		t.Errorf("got %+v", v)
 	}
-	if p := wantProblem(t, h.Do("POST", path, object{"tool_id": "file_search"}), 409,
-		reeve.AlreadyExists); !strings.Contains(p.Detail, "file_search") ||
+	if p := wantProblem(t, h.Do("POST", path, object{"tool_id": "file_search"}), 409, reeve.AlreadyExists); !strings.Contains(p.Detail, "file_search") ||
 		!strings.Contains(p.Hint, "attach it again") {
 		t.Errorf("detail %q, hint %q", p.Detail, p.Hint)
 	}
@@ -35,8 +34,7 @@ func TestI04_Attach(t *testing.T) {
 		"the settings are not valid: /config/default_limit is ") {
 		t.Errorf("detail %q", p.Detail)
 	}
-	if v := decode[api.ToolView](t,
-		h.Want(201, nil, "POST", path, object{"tool_id": "file_read"})); string(v.Config) != `{}` {
+	if v := decode[api.ToolView](t, h.Want(201, nil, "POST", path, object{"tool_id": "file_read"})); string(v.Config) != `{}` {
 		t.Errorf("config %s without a config in the request, want {}", v.Config)
 	}
 	if v := decode[api.ToolView](t, h.Want(201, nil, "POST", path, `{"tool_id":"file_list","config":null}`)); string(
@@ -89,8 +87,7 @@ func TestI04_ConcurrentAttach(t *testing.T) {
 		h.Agent("coach")
 		for _, tool := range []string{"file_read", "file_list", "file_search"} {
 			got := runConcurrently(16, func(int) reevetest.Reply {
-				return h.Do("POST", "/api/agents/coach/tools",
-					object{"tool_id": tool})
+				return h.Do("POST", "/api/agents/coach/tools", object{"tool_id": tool})
 			})
 			created := 0
 			for _, r := range got {

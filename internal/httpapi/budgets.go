@@ -35,8 +35,7 @@ func checkSubject(path, s string) error {
 		return nil
 	}
 	return &reeve.Error{Code: reeve.Validation, Message: "the subject of the budget is not valid",
-		Fields: []reeve.Field{{Path: path, Message: "is not a subject",
-			Expected: "agent:<id>, run:<id> or workspace"}}}
+		Fields: []reeve.Field{{Path: path, Message: "is not a subject", Expected: "agent:<id>, run:<id> or workspace"}}}
 }
 
 func (h *budgetHandlers) put(ctx context.Context, who reeve.Principal, in *struct {

@@ -110,15 +110,13 @@ func TestCalls_EveryStatus(t *testing.T) {
 		}
 
 		h.Want(204, nil, "POST", "/api/stop", object{"reason": "enough"})
-		if p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "send"}), 423,
-			reeve.Stopped); !strings.HasSuffix(p.Detail, "is stopped: enough") {
+		if p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "send"}), 423, reeve.Stopped); !strings.HasSuffix(p.Detail, "is stopped: enough") {
 			t.Errorf("detail %q", p.Detail)
 		}
 		want(call(200, "look", nil), "", "", false)
 		h.Want(204, nil, "POST", "/api/resume", object{})
 		h.Want(204, nil, "POST", "/api/stop", object{}) // without a reason
-		if p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "send"}), 423,
-			reeve.Stopped); !strings.HasSuffix(p.Detail, "is stopped") {
+		if p := wantProblem(t, h.Do("POST", "/api/agents/coach/calls", object{"tool": "send"}), 423, reeve.Stopped); !strings.HasSuffix(p.Detail, "is stopped") {
 			t.Errorf("detail %q", p.Detail)
 		}
 		h.Want(204, nil, "POST", "/api/resume", object{})

@@ -153,8 +153,7 @@ func TestI05_DetachAndCascade(t *testing.T) {
 			t.Errorf("a new agent has %v", got)
 		}
 		// A built-in tool cannot be deleted.
-		if p := wantProblem(t, h.Do("DELETE", "/api/tools/file_read", nil), 409,
-			reeve.Conflict); !strings.Contains(p.Detail, "file_read is built in") {
+		if p := wantProblem(t, h.Do("DELETE", "/api/tools/file_read", nil), 409, reeve.Conflict); !strings.Contains(p.Detail, "file_read is built in") {
 			t.Errorf("problem %+v", p)
 		}
 		if !slices.Contains(toolIDs(listTools(t, h, "")), "file_read") {

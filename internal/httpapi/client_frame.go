@@ -24,8 +24,7 @@ func decodeClientFrame(b []byte) (f api.ClientFrame, err error) {
 	invalid := func(path, message, expected string) (api.ClientFrame, error) {
 		// a field name or a type may be as long as the frame
 		path, message = reeve.Truncate(path, maxEchoed), reeve.Truncate(message, maxEchoed)
-		return f, &reeve.Error{Code: reeve.Validation, Message: "invalid frame: " +
-			strings.TrimSpace(path+" "+message),
+		return f, &reeve.Error{Code: reeve.Validation, Message: "invalid frame: " + strings.TrimSpace(path+" "+message),
 			Hint:   "see docs/conversations.md for the format of frames",
 			Fields: []reeve.Field{{Path: path, Message: message, Expected: expected}}}
 	}

@@ -32,15 +32,14 @@ func (x conversationFixture) mask(s string) string {
 func (x conversationFixture) samples(agentID, operation string) map[string]sample {
 	at, turn := "/api/conversations/"+x.conversation, "/api/turns/"+x.turn
 	return map[string]sample{
-		"listConversations":  {"/api/conversations", nil, false, reeve.Viewer},
-		"listNotes":          {"/api/notes", nil, false, reeve.Viewer},
-		"createNote":         {"/api/notes", object{"agent": agentID, "content": "remember"}, true, reeve.Member},
-		"deleteNote":         {"/api/notes/" + x.note, nil, true, reeve.Member},
-		"createConversation": {"/api/conversations", object{"agent": agentID}, true, reeve.Member},
-		"getConversation":    {at, nil, true, reeve.Viewer},
-		"updateConversation": {at, object{"title": "other"}, true, reeve.Member},
-		"addParticipant": {at + "/participants", object{"kind": "user", "id": "carol"}, true,
-			reeve.Member},
+		"listConversations":        {"/api/conversations", nil, false, reeve.Viewer},
+		"listNotes":                {"/api/notes", nil, false, reeve.Viewer},
+		"createNote":               {"/api/notes", object{"agent": agentID, "content": "remember"}, true, reeve.Member},
+		"deleteNote":               {"/api/notes/" + x.note, nil, true, reeve.Member},
+		"createConversation":       {"/api/conversations", object{"agent": agentID}, true, reeve.Member},
+		"getConversation":          {at, nil, true, reeve.Viewer},
+		"updateConversation":       {at, object{"title": "other"}, true, reeve.Member},
+		"addParticipant":           {at + "/participants", object{"kind": "user", "id": "carol"}, true, reeve.Member},
 		"removeParticipant":        {at + "/participants/carol", nil, true, reeve.Member},
 		"listConversationMessages": {at + "/messages", nil, true, reeve.Viewer},
 		"listFrames":               {at + "/frames", nil, true, reeve.Viewer},

@@ -404,8 +404,7 @@ func TestI09_CorruptOperationDoesNotBlockOthers(t *testing.T) {
 		good := parkCall(t, h, "intact", "/shared/intact")
 		h.Want(200, nil, "POST", "/api/approvals/"+good.ApprovalID+"/decision", object{"decision": "approve"})
 		h.RunUntilIdle(t.Context())
-		if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+good.OperationID,
-			nil)); op.State != reeve.Committed {
+		if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+good.OperationID, nil)); op.State != reeve.Committed {
 			t.Errorf("operation of the intact agent is %s", op.State)
 		}
 		for _, id := range append(bad, late.CallID) {
@@ -468,8 +467,7 @@ func TestI09_CorruptWakeDoesNotBlockOthers(t *testing.T) {
 		if state := env.queryValue(t, `SELECT state FROM timers WHERE id = $1`, bad["timers"][0]); state != "disabled" {
 			t.Errorf("the schedule is %v", state)
 		}
-		if state := env.queryValue(t, `SELECT state FROM wakes WHERE run_key = $1`,
-			bad["wakes"][0]); state != "skipped" {
+		if state := env.queryValue(t, `SELECT state FROM wakes WHERE run_key = $1`, bad["wakes"][0]); state != "skipped" {
 			t.Errorf("the wake is %v", state)
 		}
 	})
@@ -616,13 +614,11 @@ func TestG15_ApprovalMustMatchItsCall(t *testing.T) {
 			res := parkCall(t, h, "clerk", fmt.Sprint("/shared/", i))
 			env.exec(t, c.query, res.ApprovalID)
 			at := "/api/approvals/" + res.ApprovalID + "/decision"
-			if p := wantProblem(t, h.Do("POST", at, object{"decision": "approve"}), 409,
-				reeve.Conflict); !strings.Contains(p.Detail, c.word) || !strings.Contains(p.Hint, "deny") {
+			if p := wantProblem(t, h.Do("POST", at, object{"decision": "approve"}), 409, reeve.Conflict); !strings.Contains(p.Detail, c.word) || !strings.Contains(p.Hint, "deny") {
 				t.Errorf("%s: %+v", c.query, p)
 			}
 			h.RunUntilIdle(t.Context())
-			if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+res.OperationID,
-				nil)); op.State != reeve.Parked {
+			if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+res.OperationID, nil)); op.State != reeve.Parked {
 				t.Errorf("%s: %s", c.query, op.State)
 			}
 			h.Want(200, nil, "POST", at, object{"decision": "deny"})
@@ -630,8 +626,7 @@ func TestG15_ApprovalMustMatchItsCall(t *testing.T) {
 		res := parkCall(t, h, "clerk", "/shared/as it was")
 		h.Want(200, nil, "POST", "/api/approvals/"+res.ApprovalID+"/decision", object{"decision": "approve"})
 		h.RunUntilIdle(t.Context())
-		if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+res.OperationID,
-			nil)); op.State != reeve.Committed {
+		if op := decode[reeve.Operation](t, h.Want(200, nil, "GET", "/api/operations/"+res.OperationID, nil)); op.State != reeve.Committed {
 			t.Errorf("unchanged approval: operation is %s", op.State)
 		}
 	})

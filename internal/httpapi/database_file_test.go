@@ -172,8 +172,7 @@ func TestDatabaseFile_CrashDuringCheckpoint(t *testing.T) {
 		}
 	}
 	if pages := binary.BigEndian.Uint32(db[28:]); int(pages)*page <= len(db) {
-		t.Fatalf("page 1 says %d pages, and the file has %d bytes: want a file that is too short",
-			pages, len(db))
+		t.Fatalf("page 1 says %d pages, and the file has %d bytes: want a file that is too short", pages, len(db))
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "reeve.db"), db, 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "reeve.db-wal"), log, 0o600))

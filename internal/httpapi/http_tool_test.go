@@ -123,8 +123,7 @@ func TestI10_HTTPToolEndToEnd(t *testing.T) {
 		t.Errorf("idempotency key %q, want operation id %q", req.Header.Get(idempotencyKey), res.OperationID)
 	}
 	n := remote.countRequests()
-	if again := h.Call("coach", "order", object{"item": "green tea/x", "count": 2}, idempotencyKey,
-		"k"); !again.Replayed ||
+	if again := h.Call("coach", "order", object{"item": "green tea/x", "count": 2}, idempotencyKey, "k"); !again.Replayed ||
 		remote.countRequests() != n {
 		t.Errorf("a repeated key sent another request: %+v", again)
 	}
@@ -218,8 +217,7 @@ func TestI10_OnlyOwnersChooseSecretTargets(t *testing.T) {
 	wantForbidden("POST", "/api/tools",
 		orderTool(remote, object{"id": "look", "effect": "verifiable",
 			"spec": object{"method": "POST", "url": remote.URL + "/mine",
-				"verify": object{"url": remote.URL + "/{operation_id}",
-					"headers": object{"X-Key": "${secret:SHOP}"}}}}))
+				"verify": object{"url": remote.URL + "/{operation_id}", "headers": object{"X-Key": "${secret:SHOP}"}}}}))
 	wantForbidden("PUT", "/api/tools/order",
 		orderTool(remote, object{"spec": object{"method": "POST", "url": remote.URL + "/elsewhere",
 			"headers": object{"X-Key": "${secret:SHOP}"}}}))
@@ -314,8 +312,7 @@ func TestI10_BadDefinitions(t *testing.T) {
 		}
 	}
 	wantFieldError(t, h.Do("POST", "/api/tools",
-		weatherTool(object{"parameters": object{"type": "object", "properties": object{"place": place,
-			"units": place}}})),
+		weatherTool(object{"parameters": object{"type": "object", "properties": object{"place": place, "units": place}}})),
 		"/parameters/properties/units")
 	wantFieldError(t, h.Do("POST", "/api/tools", weatherTool(object{"identity": []string{"place", "nope"}})),
 		"/identity/1")

@@ -70,6 +70,7 @@ const (
 var keyRules = map[string]keyRule{
 	"createTool": inTransaction, "createAgent": inTransaction, "attachTool": inTransaction,
 	"createSubscription": inTransaction, "createSchedule": inTransaction, "createNote": inTransaction,
+	"restoreNote": inTransaction, "forgetNote": repeatable,
 	"markNotificationRead": inTransaction, "stopAgents": inTransaction, "resumeAgents": inTransaction,
 	"createToken": inTransaction, "createWorkspace": inTransaction, "cancelRun": inTransaction,
 	"resolveOperation": inTransaction, "deliverOperationResult": inTransaction, "decideApproval": inTransaction,

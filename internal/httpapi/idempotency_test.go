@@ -33,8 +33,7 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 		x := createFixture(t, h)
 		h.Agent("other")
 		// The sample of addParticipant adds this user.
-		h.Want(201, nil, "POST", "/api/tokens", api.TokenRequest{Name: "carol", User: "carol",
-			Role: reeve.Member})
+		h.Want(201, nil, "POST", "/api/tokens", api.TokenRequest{Name: "carol", User: "carol", Role: reeve.Member})
 		posts := map[string]sample{}
 		for _, o := range filterSampled(loadOpenAPI(t, h).operations()) {
 			if o.method == "POST" && !strings.Contains(o.path, "/calls") && !strings.HasSuffix(o.path, "/wake") &&
@@ -175,8 +174,7 @@ func TestIdempotencyKey_Scope(t *testing.T) {
 		"header/Idempotency-Key")
 	h.Stop()
 	h = env.start(t) // keys are kept over a restart
-	if again := h.Want(201, nil, "POST", "/api/agents", body, idempotencyKey,
-		"k"); string(again.Body) != string(first.Body) {
+	if again := h.Want(201, nil, "POST", "/api/agents", body, idempotencyKey, "k"); string(again.Body) != string(first.Body) {
 		t.Errorf("after a restart: %s", again.Body)
 	}
 }
@@ -315,13 +313,11 @@ func TestG30_KeyClaimedBeforeCrashIsRetried(t *testing.T) {
 		wantProblem(t, h.Do("POST", "/api/tokens", object{"name": "two", "role": "viewer"}, idempotencyKey, "k"), 409,
 			reeve.Conflict)
 		h.Want(201, nil, "POST", "/api/tokens", body, idempotencyKey, "k")
-		if p := wantProblem(t, h.Do("POST", "/api/tokens", body, idempotencyKey, "k"), 409,
-			reeve.Conflict); !strings.Contains(p.Detail, "only once") || countTokens() != 1 {
+		if p := wantProblem(t, h.Do("POST", "/api/tokens", body, idempotencyKey, "k"), 409, reeve.Conflict); !strings.Contains(p.Detail, "only once") || countTokens() != 1 {
 			t.Errorf("%d tokens, detail %q", countTokens(), p.Detail)
 		}
 		h = env.restartAfter(t, h, `UPDATE requests SET status = 0, body = '', process = '', claim = ''`)
-		if p := wantProblem(t, h.Do("POST", "/api/tokens", body, idempotencyKey, "k"), 409,
-			reeve.InProgress); countTokens() != 1 {
+		if p := wantProblem(t, h.Do("POST", "/api/tokens", body, idempotencyKey, "k"), 409, reeve.InProgress); countTokens() != 1 {
 			t.Errorf("%d tokens, %+v", countTokens(), p)
 		}
 		h = env.restartAfter(t, h, `UPDATE requests SET created_at = created_at - 86400001`)

@@ -24,15 +24,13 @@ func (h *categoryHandlers) create(ctx context.Context, who reeve.Principal, in *
 	Scoped
 	Body reeve.CategoryRequest
 }) (*body[reeve.Category], error) {
-	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Category,
-		error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Category, error) {
 		return w.CreateCategory(ctx, in.Body)
 	})
 }
 
 func (h *categoryHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Category], error) {
-	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.Category,
-		error) {
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.Category, error) {
 		return r.Category(ctx, in.ID)
 	})
 }
@@ -41,8 +39,7 @@ func (h *categoryHandlers) update(ctx context.Context, who reeve.Principal, in *
 	IDPath
 	Body reeve.CategoryRequest
 }) (*body[reeve.Category], error) {
-	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Category,
-		error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Category, error) {
 		return w.UpdateCategory(ctx, in.ID, in.Body)
 	})
 }

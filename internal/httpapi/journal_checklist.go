@@ -25,8 +25,7 @@ func (h *checklistHandlers) create(ctx context.Context, who reeve.Principal, in 
 	Scoped
 	Body reeve.ChecklistDraft
 }) (*body[reeve.Checklist], error) {
-	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist,
-		error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist, error) {
 		return w.CreateChecklist(ctx, in.Body)
 	})
 }
@@ -42,8 +41,7 @@ func (h *checklistHandlers) update(ctx context.Context, who reeve.Principal, in 
 	IDPath
 	Body reeve.ChecklistChange
 }) (*body[reeve.Checklist], error) {
-	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist,
-		error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist, error) {
 		return w.UpdateChecklist(ctx, in.ID, in.Body)
 	})
 }
@@ -56,8 +54,7 @@ func (h *checklistHandlers) addItems(ctx context.Context, who reeve.Principal, i
 	IDPath
 	Body reeve.ChecklistItemsDraft
 }) (*body[reeve.Checklist], error) {
-	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist,
-		error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Checklist, error) {
 		return w.AddItems(ctx, in.ID, in.Body)
 	})
 }
@@ -94,8 +91,7 @@ func (h *checklistHandlers) splitItems(ctx context.Context, who reeve.Principal,
 	Scoped
 	Body reeve.ChecklistItemSplit
 }) (*body[reeve.TasksChanged], error) {
-	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged,
-		error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged, error) {
 		return w.ApplySplit(ctx, in.Body, "")
 	})
 }

@@ -24,8 +24,7 @@ func (h *labelHandlers) create(ctx context.Context, who reeve.Principal, in *str
 	Scoped
 	Body reeve.LabelRequest
 }) (*body[reeve.Label], error) {
-	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Label,
-		error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Label, error) {
 		return w.CreateLabel(ctx, in.Body)
 	})
 }
@@ -34,8 +33,7 @@ func (h *labelHandlers) update(ctx context.Context, who reeve.Principal, in *str
 	IDPath
 	Body reeve.LabelChange
 }) (*body[reeve.Label], error) {
-	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Label,
-		error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Label, error) {
 		return w.UpdateLabel(ctx, in.ID, in.Body)
 	})
 }

@@ -19,8 +19,7 @@ type dayPlanHandlers struct {
 }
 
 func (h *dayPlanHandlers) get(ctx context.Context, who reeve.Principal, in *DayPath) (*body[reeve.DayPlan], error) {
-	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.DayPlan,
-		error) {
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.DayPlan, error) {
 		return r.Plan(ctx, in.Day)
 	})
 }
@@ -29,8 +28,7 @@ func (h *dayPlanHandlers) changeBlocks(ctx context.Context, who reeve.Principal,
 	DayPath
 	Body reeve.PlanChange
 }) (*body[reeve.DayPlan], error) {
-	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.DayPlan,
-		error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.DayPlan, error) {
 		return w.UpsertBlocks(ctx, in.Day, in.Body)
 	})
 }
@@ -39,8 +37,7 @@ func (h *dayPlanHandlers) replan(ctx context.Context, who reeve.Principal, in *s
 	DayPath
 	Body reeve.PlanReplacement
 }) (*body[reeve.DayPlan], error) {
-	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.DayPlan,
-		error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.DayPlan, error) {
 		return w.ApplyReplan(ctx, in.Day, in.Body, "")
 	})
 }

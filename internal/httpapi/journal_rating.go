@@ -63,8 +63,7 @@ func (h *ratingHandlers) summarize(ctx context.Context, who reeve.Principal, in 
 	if err != nil {
 		return nil, err
 	}
-	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.RatingSummary,
-		error) {
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.RatingSummary, error) {
 		return r.SummarizeRatings(ctx, f)
 	})
 }

@@ -67,15 +67,13 @@ func (h *taskHandlers) create(ctx context.Context, who reeve.Principal, in *stru
 	Scoped
 	Body reeve.TaskDraft
 }) (*body[reeve.Task], error) {
-	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Task,
-		error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.Task, error) {
 		return w.CreateTask(ctx, in.Body)
 	})
 }
 
 func (h *taskHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.TaskView], error) {
-	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.TaskView,
-		error) {
+	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (reeve.TaskView, error) {
 		return r.TaskView(ctx, in.ID)
 	})
 }
@@ -119,8 +117,7 @@ func (h *taskHandlers) followUp(ctx context.Context, who reeve.Principal, in *st
 	Scoped
 	Body reeve.FollowUp
 }) (*body[reeve.TasksChanged], error) {
-	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged,
-		error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged, error) {
 		return w.ApplyFollowUp(ctx, in.Body, "")
 	})
 }
@@ -129,8 +126,7 @@ func (h *taskHandlers) rollover(ctx context.Context, who reeve.Principal, in *st
 	Scoped
 	Body reeve.Rollover
 }) (*body[reeve.TasksChanged], error) {
-	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged,
-		error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TasksChanged, error) {
 		return w.ApplyRollover(ctx, in.Body, "")
 	})
 }

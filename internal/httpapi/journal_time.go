@@ -65,8 +65,7 @@ func (h *timeEntryHandlers) create(ctx context.Context, who reeve.Principal, in 
 	Scoped
 	Body reeve.TimeDraft
 }) (*body[reeve.TimeEntry], error) {
-	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry,
-		error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) {
 		return w.CreateTimeEntry(ctx, in.Body)
 	})
 }
@@ -82,8 +81,7 @@ func (h *timeEntryHandlers) update(ctx context.Context, who reeve.Principal, in 
 	IDPath
 	Body reeve.TimeChange
 }) (*body[reeve.TimeEntry], error) {
-	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry,
-		error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) {
 		return w.UpdateTimeEntry(ctx, in.ID, in.Body)
 	})
 }
@@ -96,8 +94,7 @@ func (h *timeEntryHandlers) startTimer(ctx context.Context, who reeve.Principal,
 	Scoped
 	Body reeve.TimerStart
 }) (*body[reeve.TimeEntry], error) {
-	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry,
-		error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) {
 		return w.StartTimer(ctx, in.Body)
 	})
 }
@@ -106,8 +103,7 @@ func (h *timeEntryHandlers) stopTimer(ctx context.Context, who reeve.Principal, 
 	Scoped
 	Body reeve.TimerStop
 }) (*body[reeve.TimeEntry], error) {
-	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry,
-		error) {
+	return writeJournal(ctx, h.journal, who, func(w *store.JournalWriter) (reeve.TimeEntry, error) {
 		return w.StopTimer(ctx, in.Body)
 	})
 }

@@ -23,8 +23,7 @@ func TestG30_EveryPostHasAKeyRule(t *testing.T) {
 		}
 		id := item.Post.OperationID
 		if delete(left, id); (keyRules[id] == ownKey) != handlesOwnKey(path) {
-			t.Errorf("%s: rule %d, handlesOwnKey %v", id, keyRules[id],
-				handlesOwnKey(path))
+			t.Errorf("%s: rule %d, handlesOwnKey %v", id, keyRules[id], handlesOwnKey(path))
 		}
 	}
 	for id := range left {

@@ -168,13 +168,11 @@ func TestI16_BatchesAreAddedOnce(t *testing.T) {
 		id := decode[reeve.MailImport](t, srv.Want(201, nil, "POST", "/api/mail/imports", object{"source": "s"})).ID
 		at := "/api/mail/imports/" + id + "/batches"
 		line := func(id string) string {
-			return encodeMailLine(object{"message_id": id, "inbox": "x",
-				"body": "penguin"})
+			return encodeMailLine(object{"message_id": id, "inbox": "x", "body": "penguin"})
 		}
 		wantImport := func(position string, seen, added int64) {
 			t.Helper()
-			if v := decode[reeve.MailImport](t, srv.Want(200, nil, "GET", "/api/mail/imports/"+id,
-				nil)); v.Position != position || v.Seen != seen || v.Added != added {
+			if v := decode[reeve.MailImport](t, srv.Want(200, nil, "GET", "/api/mail/imports/"+id, nil)); v.Position != position || v.Seen != seen || v.Added != added {
 				t.Errorf("the import is %+v", v)
 			}
 		}
@@ -193,8 +191,7 @@ func TestI16_BatchesAreAddedOnce(t *testing.T) {
 			reeve.Validation)
 		wantImport("1", 1, 1)
 		srv.Want(200, nil, "POST", at+"?position=2&after=1", line("b"))
-		wantClientError(t, "a batch before the last one", srv.Do("POST", at+"?position=1", line("a")),
-			reeve.Conflict)
+		wantClientError(t, "a batch before the last one", srv.Do("POST", at+"?position=1", line("a")), reeve.Conflict)
 		wantImport("2", 2, 2)
 		srv.Want(200, nil, "POST", "/api/mail/imports/"+id+"/finish?position=2", nil)
 		// A repeated batch succeeds after the import is finished.

@@ -232,8 +232,7 @@ func TestI13_PrefixesAndNamesMatchAsWritten(t *testing.T) {
 			"from:harry run":       func(s scannedMail) bool { return hasRun(s) && isFromHarry(s) },
 			"run OR x* from:harry": func(s scannedMail) bool { return hasRunOrX(s) && isFromHarry(s) },
 			"run OR x* mull* OR hop": func(s scannedMail) bool {
-				return hasRunOrX(s) &&
-					(hasPrefix(s, "mull") || hasAnyWord(s, "hopping"))
+				return hasRunOrX(s) && (hasPrefix(s, "mull") || hasAnyWord(s, "hopping"))
 			},
 		} {
 			check(object{"query": query}, keep)

@@ -144,8 +144,7 @@ func TestI13_Search(t *testing.T) {
 		}
 		for _, bad := range []object{{"query": "x", "date_from": "yesterday"}, {"query": "x", "date_to": "2026-13-01"},
 			{"query": "x", "limit": 0}, {"query": "x", "limit": 51}, {"query": "x", "limit": "x"}, {}} {
-			if r := srv.Do("POST", "/api/agents/"+srv.agent+"/calls",
-				object{"tool": "email_search", "args": bad}); !strings.Contains(string(r.Body),
+			if r := srv.Do("POST", "/api/agents/"+srv.agent+"/calls", object{"tool": "email_search", "args": bad}); !strings.Contains(string(r.Body),
 				`"code":"VALIDATION_ERROR"`) {
 				t.Errorf("%v: %d %s", bad, r.Status, r.Body)
 			}
@@ -277,8 +276,7 @@ func TestI13_MailWithoutDate(t *testing.T) {
 		}
 		srv.wantFound(object{"query": "penguin"}, "epoch", "moon", "new", "none")
 		srv.wantFound(object{"query": "-walrus"}, "epoch", "moon", "new", "none")
-		if f := srv.search(object{"query": "penguin", "date_to": "1970-01-01",
-			"date_from": "1970-01-01"}); len(f.Emails) != 1 || f.Emails[0].Date == nil ||
+		if f := srv.search(object{"query": "penguin", "date_to": "1970-01-01", "date_from": "1970-01-01"}); len(f.Emails) != 1 || f.Emails[0].Date == nil ||
 			f.Emails[0].Date.UnixMilli() != 0 {
 			t.Errorf("%+v", f.Emails)
 		}
@@ -413,8 +411,7 @@ func TestI15_WordIndexFollowsChanges(t *testing.T) {
 		srv.importMails("three", "", "1", mail("c", "heron"))
 		srv.wantFound(object{"query": "heron OR penguin"}, "c")
 		for _, m := range decode[api.MailboxList](t, srv.Want(200, nil, "GET", "/api/mail/inboxes", nil)).Mailboxes {
-			if want := map[string]int64{"box": 1, "mara@fernhill.example": 20,
-				"tomas@fernhill.example": 4}[m.Name]; m.Messages != want {
+			if want := map[string]int64{"box": 1, "mara@fernhill.example": 20, "tomas@fernhill.example": 4}[m.Name]; m.Messages != want {
 				t.Errorf("%s has %d mails, want %d", m.Name, m.Messages, want)
 			}
 		}
@@ -506,8 +503,7 @@ func TestBadInput_MailLines(t *testing.T) {
 			}
 		}
 		wantProblem(t, srv.Do("POST", at+"?position=2&after=1", good), 409, reeve.Conflict)
-		if v := decode[reeve.MailImport](t, srv.Want(201, nil, "POST", "/api/mail/imports",
-			object{"source": "s"})); v.ID == id {
+		if v := decode[reeve.MailImport](t, srv.Want(201, nil, "POST", "/api/mail/imports", object{"source": "s"})); v.ID == id {
 			t.Error("a finished import was continued")
 		}
 	})

@@ -181,7 +181,8 @@ func (h *noteHandlers) write(ctx context.Context, who reeve.Principal,
 		if out.Body, err = f(tx); err != nil {
 			return nil, err
 		}
-		return []reeve.Token{{Class: reeve.SemanticKey, Name: reeve.KeyNote}, {Class: reeve.EntityID, Name: out.Body.ID}},
+		return []reeve.Token{{Class: reeve.SemanticKey, Name: reeve.KeyNote},
+				{Class: reeve.EntityID, Name: out.Body.ID}},
 			tx.Ledger().SaveResponse(ctx, out.Body)
 	})
 	if err == nil {

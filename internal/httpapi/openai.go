@@ -121,8 +121,7 @@ func isV1(p string) bool {
 func newV1Problem(err error) (v1Problem, int) {
 	e := reeve.AsError(err)
 	if e.Code == reeve.Internal {
-		e = reeve.Errorf(reeve.Internal,
-			"internal error").Hintf("search the server's log for the request id")
+		e = reeve.Errorf(reeve.Internal, "internal error").Hintf("search the server's log for the request id")
 	}
 	status, ok := statuses[e.Code]
 	if !ok {
@@ -219,9 +218,8 @@ func (h *openaiHandlers) getAgent(ctx context.Context, who reeve.Principal, name
 	})
 	if reeve.CodeOf(err) == reeve.NotFound || err == nil && a.Lifecycle != reeve.AgentActive {
 		err = &reeve.Error{Code: reeve.NotFound,
-			Message: fmt.Sprintf("model %q not found: no active agent has this name",
-				name),
-			Hint: "list the models with GET /v1/models", Fields: []reeve.Field{{Path: "model"}}}
+			Message: fmt.Sprintf("model %q not found: no active agent has this name", name),
+			Hint:    "list the models with GET /v1/models", Fields: []reeve.Field{{Path: "model"}}}
 	}
 	return a, err
 }

@@ -129,8 +129,7 @@ func (q v1ChatRequest) transcript() (*v1Transcript, error) {
 			t.add(model.User, parts...)
 		case "assistant":
 			if len(m.FunctionCall) > 0 && string(m.FunctionCall) != "null" {
-				return nil, newV1Unsupported(path+".function_call",
-					"function_call is not supported; use tool_calls")
+				return nil, newV1Unsupported(path+".function_call", "function_call is not supported; use tool_calls")
 			}
 			t.add(model.Assistant, parts...)
 			if m.Refusal != "" {

@@ -144,8 +144,7 @@ func parseV1ToolChoice(raw json.RawMessage, offers []model.Tool) (choice model.C
 		return "", "", newV1Unsupported(at,
 			"tool_choice of type %q is not supported; use auto, none, required or a function", named.Type)
 	case !slices.ContainsFunc(offers, func(t model.Tool) bool { return t.Name == tool }):
-		return "", "", newV1Invalid(at, "tool_choice names the function %q, which is not in tools",
-			tool)
+		return "", "", newV1Invalid(at, "tool_choice names the function %q, which is not in tools", tool)
 	}
 	return model.MustCall, tool, nil
 }

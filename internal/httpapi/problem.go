@@ -114,8 +114,7 @@ func newProblem(ctx context.Context, err error) *Problem {
 		logFailure(ctx, err)
 	}
 	if e.Code == reeve.Internal {
-		e = reeve.Errorf(reeve.Internal, "internal error").
-			Hintf("search the server's log for the request id")
+		e = reeve.Errorf(reeve.Internal, "internal error").Hintf("search the server's log for the request id")
 	}
 	status := statuses[e.Code]
 	p := &Problem{Problem: api.Problem{Type: "about:blank", Title: statusTitle(status), Status: status,

@@ -54,8 +54,7 @@ func TestG32_SettingsMustMatchSchema(t *testing.T) {
 		wantProblem(t, h.Do("GET", "/api/agents/sweeper", nil), 404, reeve.NotFound)
 		h.Want(201, nil, "POST", "/api/agents", object{"name": "other"})
 		call["tools"] = []string{"confined"}
-		if p := wantProblem(t, h.Do("POST", "/api/agents/other/calls", call), 501,
-			reeve.Unsupported); !strings.Contains(p.Detail, "needs settings") {
+		if p := wantProblem(t, h.Do("POST", "/api/agents/other/calls", call), 501, reeve.Unsupported); !strings.Contains(p.Detail, "needs settings") {
 			t.Errorf("%+v", p)
 		}
 		h.Want(200, nil, "POST", "/api/agents/clerk/calls", call) // clerk has the tool with settings

@@ -121,8 +121,8 @@ func (l *socketClient) checkRequest() (after int64, err error) {
 // checkHandshake makes the checks of the WebSocket library first, because the library reports errors as plain text.
 func checkHandshake(r *http.Request) error {
 	invalid := func(header, message, expected string) error {
-		return &reeve.Error{Code: reeve.Validation, Message: "invalid WebSocket handshake: " + header + " " +
-			message, Hint: "use a WebSocket client",
+		return &reeve.Error{Code: reeve.Validation, Message: "invalid WebSocket handshake: " + header + " " + message,
+			Hint:   "use a WebSocket client",
 			Fields: []reeve.Field{{Path: "header/" + header, Message: message, Expected: expected}}}
 	}
 	if !r.ProtoAtLeast(1, 1) {

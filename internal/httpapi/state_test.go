@@ -30,21 +30,19 @@ func TestL12_AgentState(t *testing.T) {
 		before := h.Want(200, nil, "GET", at, nil).Body
 		for bad, path := range map[string]string{
 			`{"slots":{}}`: "", `{"revision":1}`: "", `{"revision":-1,"slots":{}}`: "/revision",
-			`{"revision":1,"slots":{"goal":"x"}}`:             "/slots/goal",
-			`{"revision":1,"slots":{},"other":1}`:             "/other",
-			`{"revision":1,"slots":{"schema_version":2}}`:     "/slots/schema_version",
-			`{"revision":1,"slots":{"primary_goal":5}}`:       "/slots/primary_goal",
-			`{"revision":1,"slots":{"active_task_id":"gym"}}`: "/slots/active_task_id",
-			`{"revision":1,"slots":{"open_loop_ids":["x"]}}`:  "/slots/open_loop_ids/0",
-			`{"revision":1,"slots":{"open_loop_ids":["` + task + `","` + task +
-				`"]}}`: "/slots/open_loop_ids/1",
-			`{"revision":1,"slots":{"preferences":{"tone":1}}}`:      "/slots/preferences/tone",
-			`{"revision":1,"slots":{"preferences":{"":"x"}}}`:        "/slots/preferences/",
-			`{"revision":1,"slots":{"extension":{"Not A Name":{}}}}`: "/slots/extension/Not A Name",
-			`{"revision":1,"slots":{"extension":{"a/b":{}}}}`:        "/slots/extension/a~1b",
-			`{"revision":1,"slots":{"extension":{"org.gym":[1]}}}`:   "/slots/extension/org.gym",
-			`{"revision":1,"slots":{"primary_goal":"` + strings.Repeat("x", 8001) +
-				`"}}`: "/slots/primary_goal",
+			`{"revision":1,"slots":{"goal":"x"}}`:                                                       "/slots/goal",
+			`{"revision":1,"slots":{},"other":1}`:                                                       "/other",
+			`{"revision":1,"slots":{"schema_version":2}}`:                                               "/slots/schema_version",
+			`{"revision":1,"slots":{"primary_goal":5}}`:                                                 "/slots/primary_goal",
+			`{"revision":1,"slots":{"active_task_id":"gym"}}`:                                           "/slots/active_task_id",
+			`{"revision":1,"slots":{"open_loop_ids":["x"]}}`:                                            "/slots/open_loop_ids/0",
+			`{"revision":1,"slots":{"open_loop_ids":["` + task + `","` + task + `"]}}`:                  "/slots/open_loop_ids/1",
+			`{"revision":1,"slots":{"preferences":{"tone":1}}}`:                                         "/slots/preferences/tone",
+			`{"revision":1,"slots":{"preferences":{"":"x"}}}`:                                           "/slots/preferences/",
+			`{"revision":1,"slots":{"extension":{"Not A Name":{}}}}`:                                    "/slots/extension/Not A Name",
+			`{"revision":1,"slots":{"extension":{"a/b":{}}}}`:                                           "/slots/extension/a~1b",
+			`{"revision":1,"slots":{"extension":{"org.gym":[1]}}}`:                                      "/slots/extension/org.gym",
+			`{"revision":1,"slots":{"primary_goal":"` + strings.Repeat("x", 8001) + `"}}`:               "/slots/primary_goal",
 			`{"revision":1,"slots":{"extension":{"big":{"x":"` + strings.Repeat("x", 300<<10) + `"}}}}`: "/slots",
 		} {
 			wantFieldError(t, h.Do("PUT", at, bad), path)
@@ -72,8 +70,7 @@ func TestL12_StateChangeWakesSubscriberAndRuntimeIsReported(t *testing.T) {
 		t.Errorf("%+v", l)
 	} else {
 		key := strings.ReplaceAll(l.Wakes[0].RunKey, "/", "%2F")
-		if got := decode[reeve.Wake](t, h.Want(200, nil, "GET", "/api/wakes/"+key,
-			nil)); got.RunKey != l.Wakes[0].RunKey || got.AgentID != clerk.ID {
+		if got := decode[reeve.Wake](t, h.Want(200, nil, "GET", "/api/wakes/"+key, nil)); got.RunKey != l.Wakes[0].RunKey || got.AgentID != clerk.ID {
 			t.Errorf("%+v", got)
 		}
 	}

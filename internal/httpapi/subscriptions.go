@@ -105,8 +105,7 @@ func (h *subscriptionHandlers) checkToken(ctx context.Context, snap *store.Snap,
 	if h.openTokens && !differsInCase {
 		return nil
 	}
-	return reeve.InvalidField("/name", "is not a known "+string(t.Class),
-		"one of "+strings.Join(known, ", "))
+	return reeve.InvalidField("/name", "is not a known "+string(t.Class), "one of "+strings.Join(known, ", "))
 }
 
 // checkID returns an error if no entity has the id. A path is accepted whether or not the file exists.

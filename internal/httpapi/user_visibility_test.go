@@ -98,8 +98,7 @@ func TestO11_EntriesOfUserAreHiddenFromOthers(t *testing.T) {
 					t.Errorf("%s shows %s", list, r.Body)
 				}
 			}
-			if l := decode[api.ScheduleList](t, h.Want(200, nil, "GET", "/api/schedules", nil,
-				other...)); l.Total != 0 {
+			if l := decode[api.ScheduleList](t, h.Want(200, nil, "GET", "/api/schedules", nil, other...)); l.Total != 0 {
 				t.Errorf("%d schedules, want 0", l.Total)
 			}
 			if l := decode[api.RunList](t, h.Want(200, nil, "GET", "/api/runs", nil, other...)); len(l.Runs) != 1 ||
@@ -119,12 +118,10 @@ func TestO11_EntriesOfUserAreHiddenFromOthers(t *testing.T) {
 			h.Want(200, nil, l.method, fmt.Sprintf(l.path, l.id), nil, ann...)
 			h.Want(200, nil, l.method, fmt.Sprintf(l.path, l.id), nil)
 		}
-		if l := decode[api.MessageList](t, h.Want(200, nil, "GET", at+"/messages?run="+annsRuns[0], nil,
-			ann...)); len(l.Messages) == 0 {
+		if l := decode[api.MessageList](t, h.Want(200, nil, "GET", at+"/messages?run="+annsRuns[0], nil, ann...)); len(l.Messages) == 0 {
 			t.Error("messages of ann's run are hidden from ann")
 		}
-		if got := decode[api.Schedule](t, h.Want(200, nil, "GET", "/api/schedules/"+sch.ID, nil,
-			ann...)); got.Name != "ann's own" {
+		if got := decode[api.Schedule](t, h.Want(200, nil, "GET", "/api/schedules/"+sch.ID, nil, ann...)); got.Name != "ann's own" {
 			t.Errorf("schedule was changed: %+v", got)
 		}
 		h.Want(200, nil, "PATCH", "/api/schedules/"+sch.ID, object{"name": "an owner's"})

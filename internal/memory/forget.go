@@ -44,7 +44,10 @@ func (r *Notes) Forget(ctx context.Context, workspace, user, id, operation strin
 			return out, err
 		}
 	}
-	err = r.cfg.DB.Update(ctx, func(tx *store.Tx) error { return tx.Notes().EraseNote(ctx, workspace, operation, note) })
+	err = r.cfg.DB.Update(ctx, func(tx *store.Tx) error {
+		return tx.Notes().EraseNote(ctx, workspace, operation,
+			note)
+	})
 	out.NotReached = listUnreached(note, texts)
 	return out, err
 }

@@ -92,7 +92,8 @@ func (r *Notes) RecallIn(ctx context.Context, s *store.Snap, q reeve.NoteQuery, 
 		return nil, err
 	}
 	for _, m := range matches { // the first one has the highest score
-		found[m.ID] = candidate{words: m.Score / math.Max(matches[0].Score, math.SmallestNonzeroFloat64), meaning: math.NaN()}
+		found[m.ID] = candidate{words: m.Score / math.Max(matches[0].Score, math.SmallestNonzeroFloat64),
+			meaning: math.NaN()}
 	}
 	if vector != nil {
 		if err := r.addSimilar(ctx, s, search, vector, found); err != nil {
@@ -168,7 +169,8 @@ func (r *Notes) addSimilar(ctx context.Context, s *store.Snap, q store.NoteSearc
 }
 
 // nearestSlots returns the slots whose sign bits differ least from the query's vector.
-func (r *Notes) nearestSlots(ctx context.Context, s *store.Snap, q store.NoteSearch, vector []float32) ([]int64, error) {
+func (r *Notes) nearestSlots(ctx context.Context, s *store.Snap, q store.NoteSearch,
+	vector []float32) ([]int64, error) {
 	code := embed.Bits(vector)
 	blocks, err := s.Notes().VectorCodes(ctx, q.Workspace, q.User, r.cfg.Encoder.Model())
 	if err != nil {

@@ -115,8 +115,7 @@ func (r *Summarizer) delayRetry(ctx context.Context, job store.Summary, cause er
 			retryAt = tx.Now()
 		case job.Attempts >= maxAttempts || e.Code == reeve.NotFound || e.Code == reeve.Validation:
 			retryAt = time.Time{}
-			r.Log.Warn("cannot summarize a conversation", "conversation", job.ConversationID,
-				"error", cause)
+			r.Log.Warn("cannot summarize a conversation", "conversation", job.ConversationID, "error", cause)
 		}
 		return tx.Chat().DelaySummary(ctx, job, retryAt, e)
 	})

@@ -183,8 +183,7 @@ var shapes = map[string]func(s *sampler) string{
 		return s.json(fields{"kind": "drive#fileList", "nextPageToken": "~!!~" + s.url(120), "incompleteSearch": false,
 			"etag": `"` + s.url(20) + `/` + s.url(20) + `"`, "files": s.list(8, func() any {
 				return fields{"id": "1" + s.url(24), "name": "Report", "md5Checksum": s.hex(16),
-					"headRevisionId": "0B" +
-						s.url(27),
+					"headRevisionId": "0B" + s.url(27),
 					"webViewLink": "https://drive.google.com/file/d/1" + s.url(24) +
 						"/view?usp=drivesdk&resourcekey=0-" + s.url(16)}
 			})})
@@ -285,8 +284,7 @@ var shapes = map[string]func(s *sampler) string{
 	},
 	"poetry.lock": func(s *sampler) string {
 		return s.lines(10, func() string {
-			return "    {file = \"a-1.0-py3-none-any.whl\", hash = \"sha256:" + s.hex(32) +
-				"\"},"
+			return "    {file = \"a-1.0-py3-none-any.whl\", hash = \"sha256:" + s.hex(32) + "\"},"
 		})
 	},
 	"git log": func(s *sampler) string {
@@ -351,8 +349,7 @@ var shapes = map[string]func(s *sampler) string{
 		return s.json(fields{"Id": "sha256:" + s.hex(32), "RepoDigests": []string{"a@sha256:" + s.hex(32)},
 			"RootFS": fields{
 				"Layers": s.list(6, func() any { return "sha256:" + s.hex(32) })},
-			"Env": []string{"PATH=/usr/bin", "GPG_KEY=" +
-				strings.ToUpper(s.hex(20)), "PYTHON_SHA256=" + s.hex(32)}})
+			"Env": []string{"PATH=/usr/bin", "GPG_KEY=" + strings.ToUpper(s.hex(20)), "PYTHON_SHA256=" + s.hex(32)}})
 	},
 	"workflow": func(s *sampler) string {
 		return s.lines(6, func() string {
@@ -414,7 +411,6 @@ var shapes = map[string]func(s *sampler) string{
 		return s.json(fields{"next_page_token": s.url(90), "cursor": s.std(77), "continuation": "CiAK" + s.url(60),
 			"pageToken": base64.RawURLEncoding.EncodeToString([]byte(`{"offset":` + fmt.Sprint(s.Uint32()) +
 				`,"sort":"id"}`)),
-			"sync_token": "CP" +
-				s.url(20) + "==", "after": s.alnum(64)})
+			"sync_token": "CP" + s.url(20) + "==", "after": s.alnum(64)})
 	},
 }

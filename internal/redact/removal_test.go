@@ -177,8 +177,7 @@ var encoders = map[string]func(v string) string{
 	"base64 behind 1":  func(v string) string { return base64.StdEncoding.EncodeToString([]byte("u" + v + "tail")) },
 	"base64 behind 2":  func(v string) string { return base64.URLEncoding.EncodeToString([]byte("u:" + v)) },
 	"base64 behind 5": func(v string) string {
-		return base64.RawStdEncoding.EncodeToString([]byte("user:" + v +
-			":x"))
+		return base64.RawStdEncoding.EncodeToString([]byte("user:" + v + ":x"))
 	},
 }
 

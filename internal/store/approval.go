@@ -66,8 +66,7 @@ func (s Ledger) ListApprovals(ctx context.Context, workspace string, state reeve
 	}
 	return queryAll(ctx, s.Snap, func(r scanner) (reeve.Approval, error) {
 		a, err := scanApproval(r)
-		return a.AsOf(s.now),
-			err
+		return a.AsOf(s.now), err
 	}, `SELECT `+approvalColumns+` FROM approvals WHERE `+where+` ORDER BY id DESC LIMIT $3`, args...)
 }
 

@@ -142,8 +142,7 @@ func (s Chat) ListFeedback(ctx context.Context, workspace, turn string) ([]reeve
 // State are set.
 func (s Chat) EndedTurns(ctx context.Context, conversation, before string, limit int) ([]reeve.Run, error) {
 	return queryAll(ctx, s.Snap, func(r scanner) (v reeve.Run, err error) {
-		return v, r.Scan(&v.ID, &v.AgentID, &v.ParentID,
-			&v.State)
+		return v, r.Scan(&v.ID, &v.AgentID, &v.ParentID, &v.State)
 	},
 		`SELECT id, agent_id, parent_id, state FROM runs WHERE session_id = $1 AND reason = 'user_initiated' AND id < $2
 			AND state NOT IN ('running', 'parked')

@@ -103,8 +103,7 @@ func (l *skipLog) log(row *ErrCorruptRow) {
 		l.seen = map[[2]string]bool{}
 	}
 	l.seen[key] = true
-	l.logger.Error("skipped corrupt row", "table", row.Table, "id", row.ID, "error",
-		row.Err)
+	l.logger.Error("skipped corrupt row", "table", row.Table, "id", row.ID, "error", row.Err)
 }
 
 // SetLogger sets the logger for skipped rows.

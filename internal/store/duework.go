@@ -53,8 +53,7 @@ func (t QueueTx) disableCorrupt(ctx context.Context, w corruptWork) error {
 			return err
 		}
 	}
-	return t.EndWakes(ctx, w.wakes, reeve.WakeSkipped, "",
-		"row in the database cannot be read; run reeve doctor")
+	return t.EndWakes(ctx, w.wakes, reeve.WakeSkipped, "", "row in the database cannot be read; run reeve doctor")
 }
 
 func (t QueueTx) queueDueTimers(ctx context.Context, into *[]reeve.Timer, limit int, skipped *corruptWork) error {

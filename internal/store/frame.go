@@ -122,8 +122,7 @@ func (t ChatTx) appendMissingResults(ctx context.Context, run reeve.Run) error {
 			answer = answers[n-1]
 		}
 		announced = slices.DeleteFunc(announced, func(f reeve.Frame) bool {
-			return f.MessageID == answer &&
-				f.ToolCallID == request.Ref
+			return f.MessageID == answer && f.ToolCallID == request.Ref
 		})
 		if c.Result != nil {
 			if err := t.appendResult(ctx, run, c); err != nil {

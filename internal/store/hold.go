@@ -179,8 +179,7 @@ func (s System) HeldWork(ctx context.Context, workspace string,
 		}
 		n := int64(len(list))
 		if len(list) == limit {
-			if n, _, err = queryOne(ctx, s.Snap, scanValue[int64], `SELECT count(*) FROM `+q.from,
-				workspace); err != nil {
+			if n, _, err = queryOne(ctx, s.Snap, scanValue[int64], `SELECT count(*) FROM `+q.from, workspace); err != nil {
 				return nil, nil, err
 			}
 		}

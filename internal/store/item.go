@@ -35,8 +35,7 @@ func (t AutomationsTx) StartItem(ctx context.Context, v reeve.Item, script strin
 		v.AgentID, v.ID, v.WorkspaceID, v.Title, v.Attempt, v.CreatedBy, v.LastRun, reeve.Millis(t.now), script,
 		t.NewID(reeve.PrefixEntry))
 	if err == nil && n == 0 {
-		err = reeve.Errorf(reeve.Conflict, "item %q was settled meanwhile, or another run works on it",
-			v.ID)
+		err = reeve.Errorf(reeve.Conflict, "item %q was settled meanwhile, or another run works on it", v.ID)
 	}
 	return err
 }

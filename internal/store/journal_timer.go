@@ -32,8 +32,8 @@ func (w *JournalWriter) StartTimer(ctx context.Context, in reeve.TimerStart) (e 
 		return e, reeve.Errorf(reeve.Conflict, "timer %s is running", running.ID).
 			Hintf("a user can have one running timer; stop it first")
 	}
-	if err := w.checkNoOverlap(ctx, w.tx.now, w.tx.now.Add(time.Millisecond),
-		""); err != nil { // the clock may have been set back
+	// the clock may have been set back
+	if err := w.checkNoOverlap(ctx, w.tx.now, w.tx.now.Add(time.Millisecond), ""); err != nil {
 		return e, err
 	}
 	e = reeve.TimeEntry{TaskID: t.ID, UserID: w.scope.User, StartedAt: w.tx.now, Note: in.Note}

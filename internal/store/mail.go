@@ -156,8 +156,7 @@ func (t MailTx) reserveIDs(ctx context.Context, workspace, user, name string, n 
 	type reserved struct{ id, last int64 }
 	for { // another transaction may delete or create the inbox meanwhile
 		v, ok, err := queryOne(ctx, t.Snap, func(r scanner) (v reserved, err error) {
-			return v, r.Scan(&v.id,
-				&v.last)
+			return v, r.Scan(&v.id, &v.last)
 		},
 			`UPDATE inboxes SET last = last + $3 WHERE workspace_id = $1 AND name = $2 RETURNING id, last`, workspace,
 			name, n)

@@ -131,8 +131,7 @@ func (s Mail) rankMail(ctx context.Context, w mailDialect, q MailSearch) ([]rank
 		args := &matchArgs{own: len(own)}
 		statement := w.rank(form, match, args)
 		list, err := queryAll(ctx, s.Snap, func(r scanner) (v rankedMail, err error) {
-			return v,
-				r.Scan(&v.id, &v.score, &v.of)
+			return v, r.Scan(&v.id, &v.score, &v.of)
 		},
 			statement, slices.Concat(own, args.list)...)
 		if err != nil || form.count || len(list) == 0 {

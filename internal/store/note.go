@@ -29,7 +29,8 @@ func scanNoteInto(r scanner, n *reeve.Note, more ...any) (err error) {
 		return err
 	}
 	n.Pinned = pinned != 0
-	n.CreatedAt, n.ValidFrom, n.UpdatedAt = reeve.FromMillis(created), reeve.FromMillis(valid), reeve.FromMillis(updated)
+	n.CreatedAt, n.ValidFrom, n.UpdatedAt = reeve.FromMillis(created), reeve.FromMillis(valid),
+		reeve.FromMillis(updated)
 	n.SupersededAt, n.DeletedAt = timeOrNil(superseded), timeOrNil(deleted)
 	n.Tags = []string{}
 	return firstError(decodeJSON("tags", tags, &n.Tags),
@@ -73,7 +74,8 @@ func (t NotesTx) InsertNote(ctx context.Context, workspace string, n reeve.Note)
 
 func (t NotesTx) insertTags(ctx context.Context, owner, id string, tags []string) error {
 	for _, tag := range tags {
-		if err := t.tx.exec(ctx, `INSERT INTO note_tags (owner, tag, note_id) VALUES ($1, $2, $3)`, owner, tag, id); err != nil {
+		if err := t.tx.exec(ctx, `INSERT INTO note_tags (owner, tag, note_id) VALUES ($1, $2, $3)`, owner, tag,
+			id); err != nil {
 			return err
 		}
 	}
@@ -83,7 +85,8 @@ func (t NotesTx) insertTags(ctx context.Context, owner, id string, tags []string
 // FindEqualNote returns the user's current note with the same content and tags.
 func (s Notes) FindEqualNote(ctx context.Context, workspace, user, content string, tags []string) (reeve.Note, bool,
 	error) {
-	return queryOne(ctx, s.Snap, scanNote, `SELECT `+noteColumns+` FROM notes o WHERE o.owner = $1 AND o.hash = $2 AND `+
+	return queryOne(ctx, s.Snap, scanNote, `SELECT `+noteColumns+
+		` FROM notes o WHERE o.owner = $1 AND o.hash = $2 AND `+
 		isCurrentNote+` LIMIT 1`, noteOwner(workspace, user), noteHash(reeve.SanitizeText(content), tags))
 }
 
@@ -273,7 +276,8 @@ func (s Notes) MatchNotes(ctx context.Context, q NoteSearch) ([]NoteWords, error
 // the owner.
 func tagCondition(id string, first int, tags []string) (condition string, args []any) {
 	for i, tag := range tags {
-		condition += ` AND EXISTS (SELECT 1 FROM note_tags t WHERE t.owner = $1 AND t.tag = ` + "$" + strconv.Itoa(first+i) +
+		condition += ` AND EXISTS (SELECT 1 FROM note_tags t WHERE t.owner = $1 AND t.tag = ` + "$" +
+			strconv.Itoa(first+i) +
 			` AND t.note_id = ` + id + `)`
 		args = append(args, tag)
 	}

@@ -30,8 +30,8 @@ var quotingTables = []struct {
 }
 
 // EraseQuotes replaces the texts of a note in up to limit rows of each table of a workspace, and deletes full copies of
-// tool outputs that contain them. It returns the number of rows by table; the map is empty when no row is left. It reads
-// whole tables.
+// tool outputs that contain them. It returns the number of rows by table; the map is empty when no row is left. It
+// reads whole tables.
 func (t NotesTx) EraseQuotes(ctx context.Context, workspace string, texts []string, limit int) (map[string]int64,
 	error) {
 	forms := quotedForms(texts)
@@ -59,7 +59,8 @@ func (t NotesTx) EraseQuotes(ctx context.Context, workspace string, texts []stri
 			}
 			set = append(set, column+" = "+expression)
 		}
-		n, err := t.tx.execCount(ctx, "UPDATE "+q.table+" SET "+strings.Join(set, ", ")+" WHERE "+q.id+" IN (SELECT "+q.id+
+		n, err := t.tx.execCount(ctx, "UPDATE "+q.table+" SET "+strings.Join(set, ", ")+" WHERE "+q.id+" IN (SELECT "+
+			q.id+
 			" FROM "+q.table+" WHERE "+q.scope+" AND ("+strings.Join(conditions, " OR ")+") LIMIT $2)", args...)
 		if err != nil {
 			return nil, err

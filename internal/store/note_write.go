@@ -41,7 +41,8 @@ func (t NotesTx) SaveNote(ctx context.Context, w NoteWriter, n reeve.Note) (save
 
 // sign records the writer in a note.
 func (w NoteWriter) sign(n *reeve.Note) {
-	n.Origin, n.AgentID, n.ConversationID, n.TurnID, n.OperationID = w.Origin, w.Agent, w.Conversation, w.Run, w.Operation
+	n.Origin, n.AgentID, n.ConversationID, n.TurnID, n.OperationID = w.Origin, w.Agent, w.Conversation, w.Run,
+		w.Operation
 }
 
 // ChangeNote checks and applies a change to a current note of the writer's user. It returns the note before and after.
@@ -127,7 +128,8 @@ func (s Ledger) HasOutsideText(ctx context.Context, workspace, run string) (bool
 		return false, nil
 	}
 	_, ok, err := queryOne(ctx, s.Snap, scanValue[string],
-		`SELECT id FROM calls WHERE run_id = $2 AND run_id <> '' AND tool IN (`+outsideTools+`) LIMIT 1`, workspace, run)
+		`SELECT id FROM calls WHERE run_id = $2 AND run_id <> '' AND tool IN (`+outsideTools+`) LIMIT 1`, workspace,
+		run)
 	return ok, err
 }
 

@@ -89,8 +89,7 @@ func (s Ledger) GetPayload(ctx context.Context, workspace string, use PayloadUse
 		n = maxLength
 	}
 	v, ok, err := queryOne(ctx, s.Snap, func(r scanner) (v PayloadSlice, err error) {
-		return v, r.Scan(&v.Size,
-			&v.Body)
+		return v, r.Scan(&v.Size, &v.Body)
 	},
 		`SELECT size, substr(body, $3, $4) FROM payloads WHERE workspace_id = $1 AND hash = $2 AND uses & $5 <> 0`,
 		workspace, hash, offset+1, n, int(use))

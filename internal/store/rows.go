@@ -67,8 +67,8 @@ func (t *sqlTextCache) get(template string, n int, build func() string) string {
 
 // insertRows calls do with statements that insert all rows, each statement with as many rows as it can hold.
 func (t *Tx) insertRows(query string, rows [][]any, do func(query string, args []any) error) error {
-	if t.db.supportsArrays && (len(rows) > 1 || strings.Contains(query,
-		" AS v")) { // VALUES ... AS v does not give the column types
+	// VALUES ... AS v does not give the column types
+	if t.db.supportsArrays && (len(rows) > 1 || strings.Contains(query, " AS v")) {
 		return t.eachArrayBatch(query, rows, do)
 	}
 	for _, size := range batchSizes {
@@ -112,8 +112,7 @@ func queryIn[T any](ctx context.Context, s *Snap, scan func(scanner) (T, error),
 	others ...any) ([]T, error) {
 	if s.db.supportsArrays && len(ids) > 0 {
 		return queryAll(ctx, s, scan, s.db.sqlCache.get(query, 0, func() string {
-			return useArrayParameter(query,
-				len(others))
+			return useArrayParameter(query, len(others))
 		}),
 			append(others, ids)...)
 	}
@@ -145,8 +144,7 @@ func queueQueryIn[T any](ctx context.Context, s *Snap, scan func(scanner) (T, er
 		return err
 	}
 	return queueQuery(ctx, s, scan, into, s.db.sqlCache.get(query, 0, func() string {
-		return useArrayParameter(query,
-			0)
+		return useArrayParameter(query, 0)
 	}), ids)
 }
 

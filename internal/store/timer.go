@@ -116,8 +116,7 @@ func (t QueueTx) GetTimer(ctx context.Context, workspace, user, id string) (reev
 		if err := t.tx.lockNode(ctx); err != nil {
 			return reeve.Timer{}, err
 		}
-		if err := t.tx.exec(ctx, `UPDATE timers SET missed = missed WHERE workspace_id = $1 AND id = $2`, workspace,
-			id); err != nil {
+		if err := t.tx.exec(ctx, `UPDATE timers SET missed = missed WHERE workspace_id = $1 AND id = $2`, workspace, id); err != nil {
 			return reeve.Timer{}, err
 		}
 	}

@@ -34,10 +34,8 @@ func TestL06_PredicatesAsDocumented(t *testing.T) {
 		`{"a": true}[entity.kind]`: no + ", because it cannot be evaluated: it fails on the changed entity",
 		`timestamp(entity.kind) == timestamp("2026-03-01T08:00:00Z")`: no +
 			", because it cannot be evaluated: it fails on the changed entity",
-		`"x".matches(entity.kind + "(")`: no +
-			", because it cannot be evaluated: it fails on the changed entity",
-		`entity.kind > 1`: no +
-			", because it cannot be evaluated: no such overload",
+		`"x".matches(entity.kind + "(")`:                                   no + ", because it cannot be evaluated: it fails on the changed entity",
+		`entity.kind > 1`:                                                  no + ", because it cannot be evaluated: no such overload",
 		`entity.estimate_minutes > 30`:                                     "",
 		`entity.estimate_minutes > 30.5`:                                   "",
 		`entity.estimate_minutes == 45`:                                    "",

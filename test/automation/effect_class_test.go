@@ -140,8 +140,7 @@ func TestG12_LostInAScript(t *testing.T) {
 	for _, effect := range []reeve.Effect{reeve.Keyed, reeve.Unsafe} {
 		t.Run(string(effect), func(t *testing.T) {
 			w := kit.NewWitness(t)
-			w.After = func(_ int, out http.ResponseWriter,
-				_ *http.Request) bool {
+			w.After = func(_ int, out http.ResponseWriter, _ *http.Request) bool {
 				kit.CloseConnection(out)
 				return true
 			}

@@ -151,13 +151,11 @@ func TestK18_NetworkFailuresAreRetried(t *testing.T) {
 	a.ScheduleSoon("always")
 	kit.Eventually(t, "it fails twice", func() bool {
 		m := a.Get()
-		return m.Failure != nil &&
-			m.Failure.NetworkFailures >= 2
+		return m.Failure != nil && m.Failure.NetworkFailures >= 2
 	})
 	f.setCode("")
 	kit.Eventually(t, "it succeeds", func() bool {
-		return a.Get().Failure == nil && a.ListItems("status=done").
-			Total == 1
+		return a.Get().Failure == nil && a.ListItems("status=done").Total == 1
 	})
 	kit.Eventually(t, "its person is told", func() bool { return len(a.ListNotifications()) == 1 })
 	kit.Equal(t, kit.JoinValues(d, a.ListNotifications()[0].Body), "map[tried:1] all is well",

@@ -115,8 +115,7 @@ func (d *effectLog) tools() []reeve.Tool {
 		t.Pack, t.Parameters = "mail", args
 	}
 	vague.Tier = reeve.SideEffecting
-	look := kit.Tool("mail_list", reeve.Read, func(context.Context, *reeve.Invocation) (any,
-		error) {
+	look := kit.Tool("mail_list", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 		return []string{"a", "b", "c"}, nil
 	})
 	look.Pack = "mail"

@@ -175,8 +175,7 @@ func TestK28_ConcurrentApply(t *testing.T) {
 			var all sync.WaitGroup
 			for i := range runs {
 				all.Go(func() {
-					h.Want(201, &runs[i], "POST", "/api/plans/"+plan.Run.ID+"/apply", nil,
-						who[i%len(who)]...)
+					h.Want(201, &runs[i], "POST", "/api/plans/"+plan.Run.ID+"/apply", nil, who[i%len(who)]...)
 				})
 			}
 			all.Wait()

@@ -334,8 +334,7 @@ func TestK27_PlannerInAConversation(t *testing.T) {
 			t.Errorf("%s: %s; want it to say %s", said, out, answer)
 		}
 	}
-	if out := talk(`scripts_save {"automation": "letters", "source": "'hello'", "comment": "Says hello."}`).
-		Output; !strings.Contains(out, `"version":"1.0"`) {
+	if out := talk(`scripts_save {"automation": "letters", "source": "'hello'", "comment": "Says hello."}`).Output; !strings.Contains(out, `"version":"1.0"`) {
 		t.Errorf("saving: %s", out)
 	}
 	if out := talk(`scripts_schedule {"automation": "letters", "cadence_type": "cron", "cadence_value": "0 7 * * *"}`).
@@ -453,8 +452,7 @@ answers:
 	h.Agent("other")
 	h.Want(201, nil, "POST", "/api/agents/other/tools", kit.Call{"tool_id": "scripts_save"})
 	if _, p, status := kit.TryCall(h, "other",
-		kit.Call{"tool": "scripts_save", "args": kit.Call{"automation": "letters", "source": "1",
-			"comment": "no"}}); status != 403 {
+		kit.Call{"tool": "scripts_save", "args": kit.Call{"automation": "letters", "source": "1", "comment": "no"}}); status != 403 {
 		t.Errorf("an agent of another kind may save: %d %s", status, p.Detail)
 	}
 }

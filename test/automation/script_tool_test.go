@@ -57,8 +57,7 @@ func TestI10_ScriptTool(t *testing.T) {
 	if res = h.Call("clerk", "add", kit.Call{"numbers": []int{}}); !res.IsError || res.Code != reeve.Timeout {
 		t.Errorf("an endless loop: %+v", res)
 	}
-	if _, p, status := kit.TryCall(h, "clerk",
-		kit.Call{"tool": "add", "args": kit.Call{"numbers": "x"}}); status != 400 ||
+	if _, p, status := kit.TryCall(h, "clerk", kit.Call{"tool": "add", "args": kit.Call{"numbers": "x"}}); status != 400 ||
 		p.Code != reeve.Validation {
 		t.Errorf("bad input: %d %+v", status, p)
 	}

@@ -38,8 +38,7 @@ r`})
 		!strings.Contains(asked.System, "write_file") {
 		t.Errorf("system: %q", asked.System)
 	}
-	if got := heard.LastPrompt(
-		"I am bot"); got != "user: Before: bot | assistant: Noted. | user: first | assistant: You "+
+	if got := heard.LastPrompt("I am bot"); got != "user: Before: bot | assistant: Noted. | user: first | assistant: You "+
 		"said it. | user:  | user: second" {
 		t.Errorf("the model was told %s", got)
 	}

@@ -106,11 +106,10 @@ func TestW02_AttachmentsThatCannotBeFetched(t *testing.T) {
 		"http://[::ffff:127.0.0.1]/cat.png":  {http.StatusForbidden, reeve.Denied, "network policy"},
 		g.URL + "/away":                      {http.StatusForbidden, reeve.Denied, "network policy"},
 		g.URL + "/none":                      {http.StatusBadRequest, reeve.Validation, "responded 404"},
-		g.URL + "/page": {http.StatusBadRequest, reeve.Validation,
-			"is not image/png but text/html"},
-		g.URL + "/tired":            {http.StatusServiceUnavailable, reeve.Unavailable, "responded 503"},
-		g.URL + "/huge":             {http.StatusRequestEntityTooLarge, reeve.TooLarge, "more than"},
-		"ftp://example.com/cat.png": {http.StatusBadRequest, reeve.Validation, "web address"},
+		g.URL + "/page":                      {http.StatusBadRequest, reeve.Validation, "is not image/png but text/html"},
+		g.URL + "/tired":                     {http.StatusServiceUnavailable, reeve.Unavailable, "responded 503"},
+		g.URL + "/huge":                      {http.StatusRequestEntityTooLarge, reeve.TooLarge, "more than"},
+		"ftp://example.com/cat.png":          {http.StatusBadRequest, reeve.Validation, "web address"},
 	} {
 		r := h.Do("POST", "/api/conversations/"+c.ID+"/turns",
 			kit.Object{"content": "look",
@@ -231,8 +230,7 @@ func TestW17_AttachmentsArePassedToDelegates(t *testing.T) {
 	if len(child) != 1 {
 		t.Fatalf("%+v", child)
 	}
-	if body := string(h.Do("GET", "/api/conversations/"+child[0].SessionID+"/messages", nil).
-		Body); !strings.Contains(body, "dot.gif") {
+	if body := string(h.Do("GET", "/api/conversations/"+child[0].SessionID+"/messages", nil).Body); !strings.Contains(body, "dot.gif") {
 		t.Errorf("a person does not see it in the other's conversation: %s", body)
 	}
 	kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "and now?").ID)

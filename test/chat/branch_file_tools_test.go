@@ -113,8 +113,7 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 
 	// What is there can be sent to the people, once there is a branch.
 	w.Host.Want(201, nil, "POST", "/api/agents/dev/tools", kit.Object{"tool_id": "send_media"})
-	if got, res := w.CallFileTool(second, "send_media",
-		kit.Call{"path": "/project/page.txt"}); res.Code != reeve.Conflict ||
+	if got, res := w.CallFileTool(second, "send_media", kit.Call{"path": "/project/page.txt"}); res.Code != reeve.Conflict ||
 		!strings.Contains(got, "/project is empty") {
 		t.Errorf("without a branch: %s", got)
 	}
@@ -190,8 +189,7 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 			}
 		}
 	}
-	if got, _ := w.CallFileTool(talk, "file_search", kit.Call{"query": "repositoryformatversion",
-		"path": "/project"}); !strings.Contains(got, `"matches":[]`) {
+	if got, _ := w.CallFileTool(talk, "file_search", kit.Call{"query": "repositoryformatversion", "path": "/project"}); !strings.Contains(got, `"matches":[]`) {
 		t.Errorf("git's own is searched: %s", got)
 	}
 	if b, err := os.ReadFile(outside); err != nil || string(b) != "treasure" {
@@ -206,16 +204,14 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 	if err := json.Unmarshal([]byte(got), &kept); err != nil {
 		t.Fatal(err, got)
 	}
-	if got, _ := w.CallFileTool(talk, "file_restore",
-		kit.Call{"path": "/project/kept", "hash": kept.Kept}); !strings.Contains(got,
+	if got, _ := w.CallFileTool(talk, "file_restore", kit.Call{"path": "/project/kept", "hash": kept.Kept}); !strings.Contains(got,
 		`"skipped":["/project/kept/.git","/project/kept/sub/.GIT"]`) {
 		t.Errorf("%s", got)
 	}
 	if out := w.Run(talk, "find kept | sort"); out.Stdout != "kept\nkept/a.txt\nkept/sub\n" {
 		t.Errorf("%+v", out)
 	}
-	if got, _ := w.CallFileTool(talk, "file_restore",
-		kit.Call{"path": "/shared/kept", "hash": kept.Kept}); strings.Contains(got,
+	if got, _ := w.CallFileTool(talk, "file_restore", kit.Call{"path": "/shared/kept", "hash": kept.Kept}); strings.Contains(got,
 		"skipped") {
 		t.Errorf("outside of a project: %s", got)
 	}
@@ -226,15 +222,13 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 		Commit == "" {
 		t.Errorf("%s", got)
 	}
-	if tree := r.git("ls-tree", "-r", "--name-only", "reeve/conv-"+strings.TrimPrefix(talk,
-		"conv_")); strings.Contains(tree, ".reeve-") || !strings.Contains(tree, "sub/a.txt") {
+	if tree := r.git("ls-tree", "-r", "--name-only", "reeve/conv-"+strings.TrimPrefix(talk, "conv_")); strings.Contains(tree, ".reeve-") || !strings.Contains(tree, "sub/a.txt") {
 		t.Errorf("the branch holds %s", tree)
 	}
 	// The vault is not for repositories.
 	w.Host.Want(201, nil, "POST", "/api/agents/dev/tools", kit.Object{"tool_id": "vault_copyto"})
 	w.Host.Want(200, nil, "PUT", "/api/profiles/engineer", kit.Object{"capabilities": []string{"*"}})
-	if got, _ := w.CallFileTool(talk, "vault_copyto",
-		kit.Call{"from": "/vault/key", "to": "/project/key"}); !strings.HasPrefix(got,
+	if got, _ := w.CallFileTool(talk, "vault_copyto", kit.Call{"from": "/vault/key", "to": "/project/key"}); !strings.HasPrefix(got,
 		"DENIED") {
 		t.Errorf("%s", got)
 	}

@@ -262,8 +262,7 @@ func TestW15_WhatAPersonCommitsToABranchStays(t *testing.T) {
 		r.git("rev-parse", branch) != got.Commit {
 		t.Errorf("merged: %+v", got)
 	}
-	if got := r.git("show", branch+":review.txt") + " " +
-		r.git("show", branch+":page.txt"); got != "by a person three" {
+	if got := r.git("show", branch+":review.txt") + " " + r.git("show", branch+":page.txt"); got != "by a person three" {
 		t.Errorf("the branch has %q", got)
 	}
 	// its own commits are the agent's to take back
@@ -424,8 +423,7 @@ func TestW15_BranchBelongsToItsConversation(t *testing.T) {
 	}
 	w.Host.Want(403, nil, "POST", "/api/projects", kit.Object{"name": "mine", "path": r.dir}, ann...)
 	var m reeve.MergeResult
-	if w.Host.Want(200, &m, "POST", "/api/branches/"+talk.ID+"/merge", kit.Object{"message": "Two pages"},
-		ann...); m.MergedBy != "ann" || r.git("log", "-1", "--format=%an %s", "main") != "ann Two pages" {
+	if w.Host.Want(200, &m, "POST", "/api/branches/"+talk.ID+"/merge", kit.Object{"message": "Two pages"}, ann...); m.MergedBy != "ann" || r.git("log", "-1", "--format=%an %s", "main") != "ann Two pages" {
 		t.Errorf("%+v", m)
 	}
 }

@@ -99,8 +99,7 @@ func TestW21_TextBeforeACancelIsKept(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "go on").ID)
-	if got := heard.LastPrompt(
-		""); got != "user: tell | assistant: Once upon a time\n[This turn was cancelled.] | user: "+
+	if got := heard.LastPrompt(""); got != "user: tell | assistant: Once upon a time\n[This turn was cancelled.] | user: "+
 		"go on" {
 		t.Errorf("the model was told %s", got)
 	}

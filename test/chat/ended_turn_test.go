@@ -72,8 +72,7 @@ func TestW10_EndedTurnResolvesPendingCalls(t *testing.T) {
 			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", kit.Object{"lifecycle": "destroyed"})
 		},
 		"agent removed": func(h *reevetest.Host, _ string) {
-			h.Want(http.StatusNoContent, nil, "DELETE",
-				"/api/agents/bot", nil)
+			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/bot", nil)
 		},
 	}
 	tools := []reeve.Tool{kit.AsyncTool("look", reeve.Read, kit.AnswerLater),
@@ -103,8 +102,7 @@ func TestW10_EndedTurnResolvesPendingCalls(t *testing.T) {
 				}
 				for _, op := range open {
 					is := kit.GetOperation(h, op.ID)
-					if want := map[bool]reeve.State{true: reeve.Failed,
-						false: reeve.Unknown}[op.Tool == "look"]; is.State != want || is.ResultID == "" ||
+					if want := map[bool]reeve.State{true: reeve.Failed, false: reeve.Unknown}[op.Tool == "look"]; is.State != want || is.ResultID == "" ||
 						is.TimeoutAt != nil || is.NextAttemptAt != nil {
 						t.Errorf("%+v", is)
 					}
@@ -368,13 +366,11 @@ func TestG23_ATurnThatIsStoppedSaysSo(t *testing.T) {
 // When an agent is removed, clients learn what became of its pending calls before its turns end.
 func TestW21_RemovedAgentWithPendingApprovals(t *testing.T) {
 	t.Parallel()
-	tools := []reeve.Tool{kit.Tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any,
-		error) {
+	tools := []reeve.Tool{kit.Tool("send", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 		return "sent", nil
 	})}
 	kit.RunOnBothDatabases(t, "- {when: begin, calls: [{name: send, args: {}}]}\n", tools,
-		func(t *testing.T, h *reevetest.Host,
-			_ *kit.RecordingModel) {
+		func(t *testing.T, h *reevetest.Host, _ *kit.RecordingModel) {
 			for end, status := range map[string]int{"DELETE": http.StatusNoContent, "PATCH": http.StatusOK} {
 				a := h.Agent("asks", "send")
 				kit.UpdateAgent(h, a, kit.Object{"policy": kit.Object{"tools": kit.Object{"send": "ask"}}})
@@ -400,8 +396,7 @@ func TestW13_AnOutcomeBeforeItsRequestIsAnswered(t *testing.T) {
 	var tools []reeve.Tool
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Keyed, reeve.Verifiable, reeve.Unsafe} {
 		tools = append(tools, kit.AsyncTool(string(effect), effect,
-			func(ctx context.Context, inv *reeve.Invocation) (any,
-				error) {
+			func(ctx context.Context, inv *reeve.Invocation) (any, error) {
 				entered <- struct{}{}
 				<-finish
 				return kit.AnswerLater(ctx, inv)

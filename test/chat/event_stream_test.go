@@ -27,8 +27,7 @@ func TestW12_ServerSentEvents(t *testing.T) {
 	if got := strings.Join(names, " "); got != "turn_started token message_complete turn_complete" {
 		t.Errorf("events: %s", got)
 	}
-	if again, _ := readEvents(h, "POST", at+"/turns", `{"content":"hello"}`, "turn_complete", "Idempotency-Key",
-		"k"); fmt.Sprint(again) != fmt.Sprint(ids) {
+	if again, _ := readEvents(h, "POST", at+"/turns", `{"content":"hello"}`, "turn_complete", "Idempotency-Key", "k"); fmt.Sprint(again) != fmt.Sprint(ids) {
 		t.Errorf("the same key gave %v, want %v", again, ids)
 	}
 	if n := len(kit.ListTurns(h, c.ID)); n != 1 {
@@ -47,8 +46,7 @@ func TestW12_ServerSentEvents(t *testing.T) {
 	if r := h.Do("GET", at+"/events", nil, "Last-Event-ID", "x"); r.Status != http.StatusBadRequest {
 		t.Errorf("a bad id: %d", r.Status)
 	}
-	if r := h.Do("POST", at+"/turns", kit.Object{"content": "other"}, "Idempotency-Key",
-		"k"); r.Status != http.StatusConflict {
+	if r := h.Do("POST", at+"/turns", kit.Object{"content": "other"}, "Idempotency-Key", "k"); r.Status != http.StatusConflict {
 		t.Errorf("another turn under the key: %d", r.Status)
 	}
 }

@@ -100,8 +100,7 @@ func TestW18_LoopIn(t *testing.T) {
 	}
 	kit.NewPersona(h, "stranger", nil)
 	for _, name := range []string{"stranger", "nobody"} {
-		if r := h.Do("POST", "/api/conversations/"+c.ID+"/turns",
-			kit.Object{"content": "hello?", "agent": name}); r.Status != http.StatusBadRequest &&
+		if r := h.Do("POST", "/api/conversations/"+c.ID+"/turns", kit.Object{"content": "hello?", "agent": name}); r.Status != http.StatusBadRequest &&
 			r.Status != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %d %s", name, r.Status, r.Body)
 		}

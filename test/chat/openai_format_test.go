@@ -50,8 +50,7 @@ func TestW23_AnAnswerInJSON(t *testing.T) {
 	}{
 		"no format": {"/v1/chat/completions", chat, ""},
 		"text":      {"/v1/chat/completions", with(chat, "response_format", kit.Object{"type": "text"}), ""},
-		"any JSON": {"/v1/chat/completions", with(chat, "response_format", kit.Object{"type": "json_object"}),
-			`{}`},
+		"any JSON":  {"/v1/chat/completions", with(chat, "response_format", kit.Object{"type": "json_object"}), `{}`},
 		"a shape": {"/v1/chat/completions",
 			with(chat, "response_format",
 				kit.Object{"type": "json_schema", "json_schema": kit.Object{"name": "place", "strict": true,
@@ -141,8 +140,7 @@ func TestW23_IdempotencyKeyIsIgnoredForOpenAI(t *testing.T) {
 		"/v1/responses":        {"model": "bot", "input": "which city?"},
 	} {
 		h.Want(http.StatusOK, nil, "POST", path, body, "Idempotency-Key", "k")
-		if r := h.Do("POST", path, body, "Idempotency-Key", "k", "Authorization",
-			"Bearer wrong"); r.Status != http.StatusUnauthorized {
+		if r := h.Do("POST", path, body, "Idempotency-Key", "k", "Authorization", "Bearer wrong"); r.Status != http.StatusUnauthorized {
 			t.Errorf("%s without a token: %d %s", path, r.Status, r.Body)
 		}
 	}

@@ -105,9 +105,8 @@ func TestW23_AnswersFitThePublishedSchema(t *testing.T) {
 		}
 		respond := kit.Object{"model": "bot", "input": said, "tools": []kit.Object{offeredFunction},
 			"instructions": "Be kind.", "temperature": 0.5, "top_p": 0.9,
-			"metadata": kit.Object{"a": "b"},
-			"text": kit.Object{"format": kit.Object{"type": "json_schema", "name": "x",
-				"schema": shape}},
+			"metadata":    kit.Object{"a": "b"},
+			"text":        kit.Object{"format": kit.Object{"type": "json_schema", "name": "x", "schema": shape}},
 			"tool_choice": "auto", "max_output_tokens": 99, "reasoning": kit.Object{"effort": "low"}}
 		whole := h.Want(http.StatusOK, nil, "POST", "/v1/responses", respond)
 		fits("response", whole.Body)
@@ -339,8 +338,7 @@ func TestW23_ErrorsHaveOpenAIsForm(t *testing.T) {
 	refused(413, "", "", "POST", "/v1/responses", `{"model":"bot","input":"`+strings.Repeat("x", 33<<20)+`"}`)
 	for name, value := range map[string]any{"seed": 7, "logit_bias": kit.Object{"50256": -100}, "logprobs": true,
 		"top_logprobs": 2, "frequency_penalty": 0.5, "presence_penalty": -1,
-		"n": 2, "verbosity": "low", "modalities": []string{"text",
-			"audio"}, "functions": []kit.Object{{"name": "f"}}, "function_call": "auto",
+		"n": 2, "verbosity": "low", "modalities": []string{"text", "audio"}, "functions": []kit.Object{{"name": "f"}}, "function_call": "auto",
 		"web_search_options": kit.Object{"x": 1},
 		"reasoning_effort":   "extreme", "tool_choice": kit.Object{"type": "allowed_tools"}} {
 		refused(400, "unsupported_parameter", name, "POST", "/v1/chat/completions",

@@ -83,8 +83,7 @@ func TestW23_ChatCompletions(t *testing.T) {
 			t.Errorf("%s: status %d, %s", name, r.Status, r.Body)
 		}
 	}
-	if r := h.Do("POST", "/v1/chat/completions",
-		kit.Object{"model": "bad", "messages": []kit.Object{user("hi")}}); r.Status != http.StatusNotFound ||
+	if r := h.Do("POST", "/v1/chat/completions", kit.Object{"model": "bad", "messages": []kit.Object{user("hi")}}); r.Status != http.StatusNotFound ||
 		!strings.Contains(string(r.Body), "model_not_found") {
 		t.Errorf("an unknown model: status %d, %s", r.Status, r.Body)
 	}
@@ -99,8 +98,7 @@ func TestW23_ChatCompletions(t *testing.T) {
 		t.Errorf("one of two workspaces: status %d, %s", r.Status, r.Body)
 	}
 	for project, n := range map[string]int{"default": 1, "acme": 0} {
-		if h.Want(http.StatusOK, &models, "GET", "/v1/models", nil, "X-Workspace-Id", "", "OpenAI-Project",
-			project); len(models.Data) != n {
+		if h.Want(http.StatusOK, &models, "GET", "/v1/models", nil, "X-Workspace-Id", "", "OpenAI-Project", project); len(models.Data) != n {
 			t.Errorf("%s: %+v", project, models)
 		}
 	}

@@ -103,8 +103,7 @@ func TestW12_ParticipantsAreUsers(t *testing.T) {
 	if r.Status != http.StatusBadRequest || !strings.Contains(string(r.Body), "/participants/1") {
 		t.Errorf("%d %s", r.Status, r.Body)
 	}
-	if r := h.Do("POST", "/api/conversations/"+c.ID+"/participants",
-		kit.Object{"kind": "user", "id": "bobb"}); r.Status != http.StatusBadRequest ||
+	if r := h.Do("POST", "/api/conversations/"+c.ID+"/participants", kit.Object{"kind": "user", "id": "bobb"}); r.Status != http.StatusBadRequest ||
 		!strings.Contains(string(r.Body), "is unknown") {
 		t.Errorf("%d %s", r.Status, r.Body)
 	}

@@ -18,8 +18,7 @@ func TestI17_ThePlayground(t *testing.T) {
 		"- {when: write, calls: [{name: write_file, args: {path: /notes.txt, content: remembered}}]}\n- {when: read, "+
 		"calls: [{name: read_file, args: {path: /notes.txt}}]}\n",
 		kit.Tool("echo", reeve.Read, func(_ context.Context, inv *reeve.Invocation) (any, error) {
-			return "echo of " +
-				string(inv.Args), nil
+			return "echo of " + string(inv.Args), nil
 		}))
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", kit.Object{"tool_id": "write_file"})
 	h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", kit.Object{"tool_id": "read_file"})
@@ -45,8 +44,7 @@ func TestI17_ThePlayground(t *testing.T) {
 		}
 		return false
 	})
-	if got := strings.Join(types,
-		" "); got != "message-start tool-call tool-call-args tool-call-end tool-call tool-call-args tool-call-end "+
+	if got := strings.Join(types, " "); got != "message-start tool-call tool-call-args tool-call-end tool-call tool-call-args tool-call-end "+
 		"tool-result text-delta finish session-info" {
 		t.Errorf("events: %s", got)
 	}
@@ -74,8 +72,7 @@ func TestI17_ThePlayground(t *testing.T) {
 	if got := say(kit.Object{"message": "read"}); !strings.Contains(got, "remembered") {
 		t.Errorf("the file says %q", got)
 	}
-	if got := say(kit.Object{"message": "who?",
-		"variables": kit.Object{"who": "{{x}} $1 %s"}}); got != "I know who you are." {
+	if got := say(kit.Object{"message": "who?", "variables": kit.Object{"who": "{{x}} $1 %s"}}); got != "I know who you are." {
 		t.Errorf("a variable was not inserted literally: %q", got)
 	}
 	if n := len(kit.ListTurns(h, conversation)); n != 4 {

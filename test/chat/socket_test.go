@@ -231,8 +231,7 @@ func TestW14_EverythingCanBeAskedWhileItRuns(t *testing.T) {
 	h := kit.RunScripted(t, "- {when: begin, text: 'Let me look.', calls: [{id: c1, name: wait, args: {}}]}\n- {when: "+
 		"{tool: "+
 		"wait}, text: 'Done.'}\n",
-		kit.Tool("wait", reeve.Read, func(context.Context, *reeve.Invocation) (any,
-			error) {
+		kit.Tool("wait", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 			close(entered)
 			<-finish
 			return "looked", nil

@@ -161,8 +161,7 @@ func TestL14_SummaryIsRetriedAfterADatabaseFailure(t *testing.T) {
 	var page api.MessageList
 	h.Want(http.StatusOK, &page, "GET", "/api/conversations/"+c.ID+"/messages?limit=500", nil)
 	if !seq.ContainsFunc(page.Messages, func(m reeve.Message) bool {
-		return m.Kind == reeve.Summary &&
-			m.Content == "IN SHORT"
+		return m.Kind == reeve.Summary && m.Content == "IN SHORT"
 	}) {
 		t.Error("it was not made when the database was there again")
 	}

@@ -68,8 +68,7 @@ func TestW01_AnswerTruncatedBeforeItsFirstText(t *testing.T) {
 			Status  string
 			Details struct{ Reason string } `json:"incomplete_details"`
 		}
-		if h.Want(http.StatusOK, &r, "POST", "/v1/responses",
-			kit.Object{"model": "bot", "input": "tell"}); r.Status != "incomplete" || r.Details.Reason != want.why {
+		if h.Want(http.StatusOK, &r, "POST", "/v1/responses", kit.Object{"model": "bot", "input": "tell"}); r.Status != "incomplete" || r.Details.Reason != want.why {
 			t.Errorf("%s: %+v", finish, r)
 		}
 		if stream := string(h.Do("POST", "/v1/responses", kit.Object{"model": "bot", "input": "tell", "stream": true}).
@@ -82,8 +81,7 @@ func TestW01_AnswerTruncatedBeforeItsFirstText(t *testing.T) {
 			}
 		}
 		if h.Want(http.StatusOK, &c, "POST", "/v1/chat/completions",
-			kit.Object{"model": "bot", "messages": []kit.Object{{"role": "user",
-				"content": "tell"}}}); c.Choices[0].Finish != finish {
+			kit.Object{"model": "bot", "messages": []kit.Object{{"role": "user", "content": "tell"}}}); c.Choices[0].Finish != finish {
 			t.Errorf("%s: %+v", finish, c)
 		}
 	}

@@ -190,8 +190,7 @@ func TestW15_KillAtEveryCommitOfABranch(t *testing.T) {
 		return
 	}
 	r.killAtEveryCommit(e, 20, func(ctx context.Context, w world, p *process) error {
-		return r.driveBranch(ctx, w, p,
-			conversation)
+		return r.driveBranch(ctx, w, p, conversation)
 	}, r.checkBranch)
 }
 

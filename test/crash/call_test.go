@@ -226,8 +226,7 @@ func (r *rig) prepare(ctx context.Context, e *engine) (world, error) {
 			}
 		}
 		for _, subject := range []string{"workspace", "agent:free"} {
-			if err := c.do(ctx, "PUT", "/api/budgets/"+subject, object{"limit": object{"calls": 1_000_000}},
-				nil); err != nil {
+			if err := c.do(ctx, "PUT", "/api/budgets/"+subject, object{"limit": object{"calls": 1_000_000}}, nil); err != nil {
 				return err
 			}
 		}
@@ -542,8 +541,7 @@ func (r *rig) checkCall(ctx context.Context, e *engine, w world, p *process, s s
 			told.op.State, told.op.Message, n))
 	}
 	var thread api.MessageList
-	if err := c.do(ctx, "GET", "/api/agents/"+s.agent+"/messages?limit=500&session="+told.key, nil,
-		&thread); err != nil {
+	if err := c.do(ctx, "GET", "/api/agents/"+s.agent+"/messages?limit=500&session="+told.key, nil, &thread); err != nil {
 		return err
 	}
 	actions, results := 0, 0

@@ -93,8 +93,7 @@ func (r *rig) driveAutomation(ctx context.Context, w world, p *process, name, in
 	if err != nil {
 		return err
 	}
-	if err := c.do(ctx, "POST", "/api/agents/"+name+"/wake", object{"input": input}, nil, "Idempotency-Key",
-		"the-one"); err != nil {
+	if err := c.do(ctx, "POST", "/api/agents/"+name+"/wake", object{"input": input}, nil, "Idempotency-Key", "the-one"); err != nil {
 		return err
 	}
 	return poll(ctx, "the run to end", func() (bool, error) {

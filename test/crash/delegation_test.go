@@ -51,8 +51,7 @@ func TestW17_KillAtEveryCommitOfADelegation(t *testing.T) {
 		var err error
 		e.template, err = r.newWorld(t.Context(), e, func(c caller) error {
 			ctx := t.Context()
-			if err := c.do(ctx, "POST", "/api/tools", r.newWitnessTool("far_keyed", "keyed", "side_effecting"),
-				nil); err != nil {
+			if err := c.do(ctx, "POST", "/api/tools", r.newWitnessTool("far_keyed", "keyed", "side_effecting"), nil); err != nil {
 				return err
 			}
 			for _, name := range []string{"boss", "helper"} {
@@ -73,8 +72,7 @@ func TestW17_KillAtEveryCommitOfADelegation(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.killAtEveryCommit(e, 24, func(ctx context.Context, w world, p *process) error {
-			return r.driveTurn(ctx, w, p,
-				talk.ID)
+			return r.driveTurn(ctx, w, p, talk.ID)
 		},
 			func(ctx context.Context, w world) error { return r.checkEnd(ctx, w, wrongDelegations) })
 	}

@@ -10,8 +10,8 @@ import (
 	"reeve/api"
 )
 
-// TestDisk_FailedWritesAreNotReportedAsDamage checks that a failed write is reported as a disk failure, not as a damaged
-// database, and that the server works again as soon as the disk does.
+// TestDisk_FailedWritesAreNotReportedAsDamage checks that a failed write is reported as a disk failure, not as a
+// damaged database, and that the server works again as soon as the disk does.
 func TestDisk_FailedWritesAreNotReportedAsDamage(t *testing.T) {
 	t.Parallel()
 	r, e := newRig(t), sqliteEngine(t)
@@ -47,8 +47,7 @@ func TestDisk_FailedWritesAreNotReportedAsDamage(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	out, err := r.runCLI(ctx, w, "doctor")
-	if err == nil || !strings.Contains(out, "disk of the database failed") ||
-		strings.Contains(out, "reeve restore") {
+	if err == nil || !strings.Contains(out, "disk of the database failed") || strings.Contains(out, "reeve restore") {
 		t.Errorf("doctor: %v: %s", err, out)
 	}
 	must(unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_FSIZE, &was, nil))

@@ -89,11 +89,15 @@ func runJobs(slots chan struct{}, jobs []func()) {
 }
 
 // killAtCommits repeats the scenario with its last fault at each commit in turn, until a life survives. The short form
-// tries only every third kill after a commit, because a kill before the next commit finds the same database.
+// tries every second kill before a commit on SQLite, and every fifth of the others.
 func (r *rig) killAtCommits(e *engine, s scenario, faults ...fault) {
 	last, step := &faults[len(faults)-1], 1
-	if last.when == "after" && !*crashFull {
-		step = 3
+	switch {
+	case *crashFull:
+	case e.server != nil || last.when == "after":
+		step = 5
+	default:
+		step = 2
 	}
 	for failures := 0; last.commit <= maxCommits && failures < 3; last.commit += step {
 		fired, err := r.runTrial(e, s, false, faults...)

@@ -145,8 +145,7 @@ func (r *rig) driveItems(ctx context.Context, w world, p *process, name string) 
 			if n > 0 {
 				word = "happened"
 			}
-			if err := c.do(ctx, "POST", "/api/operations/"+op.ID+"/resolve", object{"resolution": word},
-				nil); err != nil && !hasStatus(err, http.StatusConflict) {
+			if err := c.do(ctx, "POST", "/api/operations/"+op.ID+"/resolve", object{"resolution": word}, nil); err != nil && !hasStatus(err, http.StatusConflict) {
 				return false, err
 			}
 			surfaced++

@@ -108,8 +108,7 @@ func (r *rig) killDuringImport(e *engine, mail string, kills int) (killed int, e
 			}
 		}
 		if importer == nil {
-			if importer, err = r.family.start(r.serverEnv(w), r.program, "import", "mail", mail,
-				"--json"); err != nil {
+			if importer, err = r.family.start(r.serverEnv(w), r.program, "import", "mail", mail, "--json"); err != nil {
 				return killed, err
 			}
 		}

@@ -30,8 +30,7 @@ func TestL27_KillAtEveryCommitOfAnAcceptance(t *testing.T) {
 		var err error
 		e.template, err = r.newWorld(t.Context(), e, func(c caller) error {
 			ctx := t.Context()
-			if err := c.do(ctx, "POST", "/api/tools", r.newWitnessTool("far_keyed", "keyed", "side_effecting"),
-				nil); err != nil {
+			if err := c.do(ctx, "POST", "/api/tools", r.newWitnessTool("far_keyed", "keyed", "side_effecting"), nil); err != nil {
 				return err
 			}
 			if err := c.do(ctx, "POST", "/api/agents",

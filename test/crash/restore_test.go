@@ -307,8 +307,7 @@ func (r *rig) checkRestore(ctx context.Context, t *testing.T, s savedBackup, res
 		var wakes api.WakeList
 		must(c.do(ctx, "GET", "/api/runs/"+op.RunID+"/wakes", nil, &wakes))
 		known := runs[op.RunID] || slices.ContainsFunc(wakes.Wakes, func(v reeve.Wake) bool {
-			return runs[v.RunKey] ||
-				runs[v.ReasonID]
+			return runs[v.RunKey] || runs[v.ReasonID]
 		})
 		if !known {
 			t.Errorf("effect %s of run %s came again, and was not listed", key, op.RunID)

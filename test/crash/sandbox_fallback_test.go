@@ -184,8 +184,8 @@ func TestO05_WithoutNamespaces(t *testing.T) {
 	}
 }
 
-// TestO05_DisabledSandboxIsReported runs the real server without any confinement. The tool is listed as broken, calls are refused,
-// and the doctor reports the reason.
+// TestO05_DisabledSandboxIsReported runs the real server without any confinement. The tool is listed as broken, calls
+// are refused, and the doctor reports the reason.
 func TestO05_DisabledSandboxIsReported(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

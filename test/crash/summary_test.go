@@ -61,8 +61,7 @@ func TestL13_KillAtEveryCommitOfASummary(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.killAtEveryCommit(e, 6, func(ctx context.Context, w world, p *process) error {
-			return r.driveSummary(ctx, w, p,
-				talk.ID)
+			return r.driveSummary(ctx, w, p, talk.ID)
 		}, r.checkSummary)
 	}
 }

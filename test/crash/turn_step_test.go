@@ -59,8 +59,7 @@ func TestW22_KillAtEveryCommitOfATurnWithSteps(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.killAtEveryCommit(e, 20, func(ctx context.Context, w world, p *process) error {
-			return r.driveTurn(ctx, w, p,
-				talk.ID)
+			return r.driveTurn(ctx, w, p, talk.ID)
 		},
 			func(ctx context.Context, w world) error { return r.checkEnd(ctx, w, wrongSteps) })
 	}

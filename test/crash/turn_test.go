@@ -46,8 +46,7 @@ func TestW11_KillAtEveryCommitOfATurn(t *testing.T) {
 		var err error
 		e.template, err = r.newWorld(t.Context(), e, func(c caller) error {
 			ctx := t.Context()
-			if err := c.do(ctx, "POST", "/api/tools", r.newWitnessTool("far_keyed", "keyed", "side_effecting"),
-				nil); err != nil {
+			if err := c.do(ctx, "POST", "/api/tools", r.newWitnessTool("far_keyed", "keyed", "side_effecting"), nil); err != nil {
 				return err
 			}
 			if err := c.do(ctx, "POST", "/api/agents", object{"name": "bot"}, nil); err != nil {
@@ -62,8 +61,7 @@ func TestW11_KillAtEveryCommitOfATurn(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.killAtEveryCommit(e, 16, func(ctx context.Context, w world, p *process) error {
-			return r.driveTurn(ctx, w, p,
-				talk.ID)
+			return r.driveTurn(ctx, w, p, talk.ID)
 		}, r.checkTurn)
 	}
 }

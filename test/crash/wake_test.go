@@ -108,8 +108,7 @@ func TestO16_L08_KillAtEveryCommitOfAFiring(t *testing.T) {
 			}
 		}
 		if err := poll(t.Context(), "the schedule to be due", func() (bool, error) {
-			return time.Now().
-				After(due.Add(time.Second)), nil
+			return time.Now().After(due.Add(time.Second)), nil
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -117,18 +116,19 @@ func TestO16_L08_KillAtEveryCommitOfAFiring(t *testing.T) {
 	}
 }
 
-// killAtEveryCommit kills a server before and after every commit of what a client drives it to, lets another finish,
-// and checks the result. The short form kills before every commit on SQLite, which covers every state of the database;
-// it kills after every fourth there, and at every fourth on PostgreSQL. It skips the commits of a start; see
-// firstCommit. It fails with fewer kills than expected.
+// killAtEveryCommit kills a server before and after every commit of what a client drives it to, starts another that
+// finishes, and checks the outcome. The short form kills before every second and after every seventh commit on SQLite,
+// and before every seventh and after every thirteenth on PostgreSQL. A kill after a commit leaves the same database as
+// a kill before the next one. The short form leaves out the commits of a start; see firstCommit. The sweep fails if it
+// kills fewer than least times; the short form expects a quarter of them on SQLite, and a sixteenth on PostgreSQL.
 func (r *rig) killAtEveryCommit(e *engine, least int, drive func(context.Context, world, *process) error,
 	check func(context.Context, world) error) {
 	steps := map[string]int{"before": 1, "after": 1}
 	if !*crashFull {
-		steps["after"], least = 4, least/2
+		steps["before"], steps["after"], least = 2, 7, least/4
 	}
 	if !*crashFull && e.server != nil {
-		steps["before"], least = 4, least/2
+		steps["before"], steps["after"], least = 7, 13, max(1, least/4)
 	}
 	first := r.firstCommit(e)
 	var kills atomic.Int64
@@ -281,7 +281,8 @@ func threeServersShareTheQueue(t *testing.T, e *engine) {
 	const agents = 24
 	r, ctx := newRig(t), t.Context()
 	w, err := r.newWorld(ctx, e, func(c caller) error {
-		if err := c.do(ctx, "POST", "/api/tools", r.newWitnessTool("far_keyed", "keyed", "side_effecting"), nil); err != nil {
+		if err := c.do(ctx, "POST", "/api/tools", r.newWitnessTool("far_keyed", "keyed", "side_effecting"),
+			nil); err != nil {
 			return err
 		}
 		for i := range agents {
@@ -355,8 +356,7 @@ func threeServersShareTheQueue(t *testing.T, e *engine) {
 		return out
 	}
 	if err := poll(ctx, "all three to be at work", func() (bool, error) {
-		return len(owners()) == 3,
-			nil
+		return len(owners()) == 3, nil
 	}); err != nil {
 		t.Fatal(err)
 	}

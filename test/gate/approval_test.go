@@ -146,7 +146,8 @@ func TestG14_ApprovalLapsesAfterAChange(t *testing.T) {
 				op := kit.GetOperation(h, res.OperationID)
 				var got reeve.Approval
 				h.Want(http.StatusOK, &got, "GET", "/api/approvals/"+res.ApprovalID, nil)
-				if g.ran.Count() != 0 || op.State != reeve.DeniedOp || op.ResultID == "" || got.State != reeve.ApprovalLapsed {
+				if g.ran.Count() != 0 || op.State != reeve.DeniedOp || op.ResultID == "" ||
+					got.State != reeve.ApprovalLapsed {
 					t.Errorf("%d ran, %+v, %+v", g.ran.Count(), op, got)
 				}
 				if name == "gone" {
@@ -178,8 +179,9 @@ func TestG14_ApprovalsOfARemovedAgentLapse(t *testing.T) {
 			}
 			var got reeve.Approval
 			h.Want(http.StatusOK, &got, "GET", "/api/approvals/"+res.ApprovalID, nil)
-			if op := kit.GetOperation(h, res.OperationID); got.State != reeve.ApprovalLapsed || got.Comment != "the agent was "+
-				name ||
+			if op := kit.GetOperation(h, res.OperationID); got.State != reeve.ApprovalLapsed ||
+				got.Comment != "the agent was "+
+					name ||
 				op.State != reeve.DeniedOp || op.ResultID == "" {
 				t.Errorf("%+v, %+v", got, op)
 			}
@@ -293,7 +295,8 @@ func TestG14_ApprovalExpiresAsDenied(t *testing.T) {
 	for _, res := range []reeve.Result{late, unseen} {
 		var got reeve.Approval
 		h.Want(http.StatusOK, &got, "GET", "/api/approvals/"+res.ApprovalID, nil)
-		if op := kit.GetOperation(h, res.OperationID); got.State != reeve.ApprovalExpired || op.State != reeve.DeniedOp ||
+		if op := kit.GetOperation(h, res.OperationID); got.State != reeve.ApprovalExpired ||
+			op.State != reeve.DeniedOp ||
 			op.Code != reeve.Denied {
 			t.Errorf("%+v, %+v", got, op)
 		}
@@ -326,7 +329,8 @@ func TestG14_DecidingAClosedApprovalIsAConflict(t *testing.T) {
 		id   string
 		want reeve.ApprovalState
 		says string
-	}{{denied.ApprovalID, reeve.ApprovalDenied, "decided already"}, {lapsed.ApprovalID, reeve.ApprovalLapsed, "has lapsed"},
+	}{{denied.ApprovalID, reeve.ApprovalDenied, "decided already"}, {lapsed.ApprovalID, reeve.ApprovalLapsed,
+		"has lapsed"},
 		{used.ApprovalID, reeve.ApprovalApproved, "decided already"}} {
 		for _, decision := range []string{"approve", "deny"} {
 			var p api.Problem

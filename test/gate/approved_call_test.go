@@ -92,8 +92,7 @@ func TestG15_RepeatedCallDuringADecision(t *testing.T) {
 		t.Fatalf("%d %+v", status, first)
 	}
 	between = func() { between = func() {}; kit.Decide(h, first.ApprovalID, "deny") }
-	if res, _, status := kit.TryCall(h, a.ID, kit.Call{"tool": "slow"}, "Idempotency-Key",
-		"k"); status != http.StatusOK ||
+	if res, _, status := kit.TryCall(h, a.ID, kit.Call{"tool": "slow"}, "Idempotency-Key", "k"); status != http.StatusOK ||
 		res.State != reeve.DeniedOp || res.Code != reeve.Denied || !res.Replayed {
 		t.Errorf("%d %+v", status, res)
 	}

@@ -197,8 +197,7 @@ func TestG04_ARefusedCallDoesNotUseUpItsKey(t *testing.T) {
 	strict.Parameters = json.RawMessage(strictShape)
 	h := reevetest.Start(t, strict)
 	a := h.Agent("a", "strict")
-	if _, _, status := kit.TryCall(h, a.ID, kit.Call{"tool": "strict"}, "Idempotency-Key",
-		"k"); status != http.StatusBadRequest {
+	if _, _, status := kit.TryCall(h, a.ID, kit.Call{"tool": "strict"}, "Idempotency-Key", "k"); status != http.StatusBadRequest {
 		t.Fatal(status)
 	}
 	if res := h.Call(a.ID, "strict", map[string]any{"name": "ab"}, "Idempotency-Key", "k"); res.IsError ||

@@ -203,8 +203,7 @@ func TestG17_BudgetsAreLockedInOneOrder(t *testing.T) {
 					"'Lock'").Scan(&waits)
 			return err == nil && waits
 		})
-		if _, err := watch.Exec(ctx,
-			"SELECT 1 FROM budgets WHERE subject = 'workspace' FOR UPDATE NOWAIT"); err != nil {
+		if _, err := watch.Exec(ctx, "SELECT 1 FROM budgets WHERE subject = 'workspace' FOR UPDATE NOWAIT"); err != nil {
 			t.Errorf("a call that %s and waits for the parent holds what comes after it: %v", when, err)
 		}
 		run(other, "COMMIT")

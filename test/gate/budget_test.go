@@ -272,8 +272,7 @@ func TestG17_RemovedAgentReleasesReservations(t *testing.T) {
 				h.Want(http.StatusOK, nil, "POST", "/api/operations/"+res.OperationID+"/resolve",
 					kit.Object{"resolution": "retry"})
 				kit.Eventually(t, "a person to be asked again", func() bool {
-					return sent.Count() == c.last &&
-						len(open()) == 1
+					return sent.Count() == c.last && len(open()) == 1
 				})
 			}
 			op := kit.GetOperation(h, res.OperationID)
@@ -383,8 +382,7 @@ func TestG17_AsynchronousCallIsChargedOnce(t *testing.T) {
 			h.Want(http.StatusOK, nil, "POST", "/api/operations/"+id+"/result", kit.Object{"content": "done"})
 			close(finish)
 			kit.Eventually(t, "nothing to be held", func() bool {
-				return kit.GetBudget(h, "workspace").
-					Reserved.Micros == 0
+				return kit.GetBudget(h, "workspace").Reserved.Micros == 0
 			})
 			if b, op := kit.GetBudget(h, "workspace"), kit.GetOperation(h, id); b.Used.Micros != 5 ||
 				b.Used.Tokens != 7 ||
@@ -440,8 +438,7 @@ func TestG17_ARunShowsWhatItsCallsCost(t *testing.T) {
 					kit.Eventually(t, "the call to be over",
 						func() bool {
 							op = kit.ListOperations(h)[0]
-							return op.State == reeve.Committed ||
-								op.State == reeve.Unknown
+							return op.State == reeve.Committed || op.State == reeve.Unknown
 						})
 					d := kit.WaitForTurn(h, turn.ID)
 					for _, m := range d.Messages { // what the model cost

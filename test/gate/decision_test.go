@@ -264,8 +264,7 @@ func TestG01_FailingToolCheckRefuses(t *testing.T) {
 			continue
 		}
 		prefix, _, _ := strings.Cut(tool.ID, "_")
-		if info := kit.ResultInfo(t, kit.PairCalls(h,
-			kit.ListThread(h, a.ID, "session="+tool.ID))[res.CallID][1]); info.Step.Name != want[prefix] {
+		if info := kit.ResultInfo(t, kit.PairCalls(h, kit.ListThread(h, a.ID, "session="+tool.ID))[res.CallID][1]); info.Step.Name != want[prefix] {
 			t.Errorf("%s was refused by %+v", tool.ID, info.Step)
 		}
 	}

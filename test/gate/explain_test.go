@@ -80,8 +80,7 @@ func TestG26_ExplanationForAViewerRunsNoToolCode(t *testing.T) {
 		var asked kit.Counter
 		nosy := kit.Tool("nosy", reeve.Keyed, asked.Handle)
 		nosy.Check = func(ctx context.Context, inv *reeve.Invocation) error {
-			_,
-				err := asked.Handle(ctx, inv)
+			_, err := asked.Handle(ctx, inv)
 			return err
 		}
 		nosy.Categories = func(ctx context.Context, inv *reeve.Invocation) ([]string, error) {
@@ -113,8 +112,7 @@ func TestG26_ExplanationForAViewerRunsNoToolCode(t *testing.T) {
 			findVerdict(right, "preview") != reeve.NotReached || findVerdict(right, "budget") != reeve.Passed {
 			t.Errorf("a viewer is told %+v\nand %+v", right, wrong)
 		}
-		if right, wrong := judge(member, edit("db: c")),
-			judge(member, edit("db: q")); right.Outcome != "The call would run." ||
+		if right, wrong := judge(member, edit("db: c")), judge(member, edit("db: q")); right.Outcome != "The call would run." ||
 			!strings.Contains(wrong.Outcome, "does not occur") {
 			t.Errorf("a member is told %q and %q", right.Outcome, wrong.Outcome)
 		}
@@ -157,13 +155,11 @@ func TestG26_APastCallIsExplained(t *testing.T) {
 	var g guardedTool
 	var ran kit.Counter
 	h := reevetest.StartWith(t, kit.FastConfig(t), g.tool(), kit.Tool("keyed", reeve.Keyed, ran.Handle),
-		kit.Tool("long", reeve.Read, func(context.Context, *reeve.Invocation) (any,
-			error) {
+		kit.Tool("long", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 			return strings.Repeat("x", 20_000), nil
 		}),
 		kit.Tool("fails", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
-			return nil,
-				fmt.Errorf("no luck")
+			return nil, fmt.Errorf("no luck")
 		}),
 		kit.Tool("lost", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) { panic("boom") }))
 	a := h.Agent("a", "guarded", "keyed", "long", "fails", "lost")

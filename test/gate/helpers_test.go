@@ -140,8 +140,7 @@ func (w *observedTool) tool(id string) reeve.Tool {
 	w.category.Store("none yet")
 	t := kit.Tool(id, reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 		w.handler.Add(1)
-		return "ran",
-			nil
+		return "ran", nil
 	})
 	t.Parameters = json.RawMessage(
 		`{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false}`)

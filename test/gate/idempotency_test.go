@@ -22,8 +22,7 @@ func TestG13_TheSameCallIsMadeOnce(t *testing.T) {
 		kit.Tool("unsafe", reeve.Unsafe, ran.Handle),
 		kit.Tool("fails", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
 			ran.N.Add(1)
-			return nil,
-				errors.New("no")
+			return nil, errors.New("no")
 		}))
 	for _, id := range []string{"keyed", "local", "unsafe", "fails"} {
 		a := h.Agent("a-"+id, id)

@@ -93,8 +93,7 @@ func TestG25_NothingStartsAfterTheSwitch(t *testing.T) {
 			var off, late, ran atomic.Int64
 			x := kit.Tool("x", effect, func(context.Context, *reeve.Invocation) (any, error) {
 				ran.Add(1)
-				return "",
-					nil
+				return "", nil
 			})
 			h := reevetest.Start(t, x)
 			a := h.Agent("a", "x")

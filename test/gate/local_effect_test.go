@@ -57,8 +57,7 @@ func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
 			t.Errorf("%s again: %+v", c.tool, again)
 		}
 	}
-	if err := kept.Chat().PutSessionFile(t.Context(), "default", "s", "/late",
-		nil); reeve.CodeOf(err) != reeve.Canceled {
+	if err := kept.Chat().PutSessionFile(t.Context(), "default", "s", "/late", nil); reeve.CodeOf(err) != reeve.Canceled {
 		t.Errorf("a transaction that a handler kept still writes: %v", err)
 	}
 }
@@ -78,8 +77,7 @@ func TestG08_AnAbandonedCommitLeavesNothing(t *testing.T) {
 	broken.Store(true)
 	func() {
 		defer func() { _ = recover() }()
-		if res, err := h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID,
-			Tool: "put"}); err == nil {
+		if res, err := h.Host.Call(t.Context(), reeve.Call{Workspace: "default", Agent: a.ID, Tool: "put"}); err == nil {
 			t.Errorf("%+v without a commit", res)
 		}
 	}()

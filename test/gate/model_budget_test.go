@@ -103,8 +103,7 @@ func TestG17_AnAnswerOfAnyLengthIsWithinTheBudget(t *testing.T) {
 	h.Want(http.StatusOK, nil, "PUT", "/api/budgets/agent:bot", kit.Object{"limit": kit.Object{"tokens": 1}})
 	said := []kit.Object{{"role": "user", "content": strings.Repeat("tell ", 1000)}}
 	for _, most := range []int64{100, 9007199254740991, 9223372036854775000} {
-		if r := h.Do("POST", "/v1/chat/completions", kit.Object{"model": "bot", "max_tokens": most,
-			"messages": said}); r.Status != http.StatusPaymentRequired || asked > 0 {
+		if r := h.Do("POST", "/v1/chat/completions", kit.Object{"model": "bot", "max_tokens": most, "messages": said}); r.Status != http.StatusPaymentRequired || asked > 0 {
 			t.Errorf("at most %d tokens: asked %d times, %d %s", most, asked, r.Status, r.Body)
 		}
 	}

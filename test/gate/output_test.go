@@ -155,8 +155,7 @@ func TestG20_SlicesOverRESTAreExact(t *testing.T) {
 	if string(s.Data) != said[1:11] || s.NextOffset != 11 {
 		t.Errorf("%+v", s)
 	}
-	if res := h.Call("a", "output_read", map[string]any{"hash": res.Hash, "offset": 3,
-		"limit": 1}); !strings.Contains(res.Content, `"content":"€"`) ||
+	if res := h.Call("a", "output_read", map[string]any{"hash": res.Hash, "offset": 3, "limit": 1}); !strings.Contains(res.Content, `"content":"€"`) ||
 		!strings.Contains(res.Content, `"next_offset":6`) {
 		t.Errorf("%+v", res)
 	}

@@ -85,8 +85,7 @@ func TestG16_PreviewNeedsNoApprovalButIsDecided(t *testing.T) {
 		t.Errorf("%+v", res)
 	}
 	kit.UpdateAgent(h, a, map[string]any{"policy": map[string]any{"tools": map[string]any{"guarded": "deny"}}})
-	if _, p, status := kit.TryCall(h, a.ID,
-		kit.Call{"tool": "guarded", "preview_only": true}); status != http.StatusForbidden ||
+	if _, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "guarded", "preview_only": true}); status != http.StatusForbidden ||
 		p.Code != reeve.Denied {
 		t.Errorf("%d %+v", status, p)
 	}

@@ -31,13 +31,11 @@ func TestL27_AcceptedProposalIsDecidedAgain(t *testing.T) {
 		"policy to allow": {func(h *reevetest.Host, a reeve.Agent, _ *guardedTool) {
 			kit.UpdateAgent(h, a, kit.Object{"policy": kit.Object{"tools": kit.Object{"guarded": "allow"}}})
 		}, reeve.ProposalApplied},
-		"capability": {func(h *reevetest.Host, a reeve.Agent,
-			_ *guardedTool) {
+		"capability": {func(h *reevetest.Host, a reeve.Agent, _ *guardedTool) {
 			kit.UpdateAgent(h, a, kit.Object{"kind": "reader"})
 		},
 			reeve.ProposalDenied},
-		"dormant": {func(h *reevetest.Host, a reeve.Agent,
-			_ *guardedTool) {
+		"dormant": {func(h *reevetest.Host, a reeve.Agent, _ *guardedTool) {
 			kit.UpdateAgent(h, a, kit.Object{"lifecycle": "dormant"})
 		}, reeve.ProposalDenied},
 		"gone": {func(h *reevetest.Host, a reeve.Agent, _ *guardedTool) {
@@ -97,8 +95,7 @@ func TestL27_AcceptedProposalIsDecidedAgain(t *testing.T) {
 					return
 				}
 				op := kit.GetOperation(h, p.OperationID)
-				if info := kit.ResultInfo(t,
-					kit.PairCalls(h, kit.ListThread(h, a.ID, ""))[op.CallID][1]); info.Status != "error" ||
+				if info := kit.ResultInfo(t, kit.PairCalls(h, kit.ListThread(h, a.ID, ""))[op.CallID][1]); info.Status != "error" ||
 					info.Step.Name == "" {
 					t.Errorf("the thread is told %+v", info)
 				}
@@ -120,8 +117,7 @@ func TestL27_StaleProposalIsNotApplied(t *testing.T) {
 		a := newProposer(h, "coach", "update_task_fields")
 		kit.UpdateAgent(h, a, kit.Object{"kind": "planner", "categories": []string{gym.ID}})
 		rename := func(title string) {
-			h.Want(200, nil, "PATCH", "/api/journal/tasks/"+task.ID,
-				kit.Object{"title": title})
+			h.Want(200, nil, "PATCH", "/api/journal/tasks/"+task.ID, kit.Object{"title": title})
 		}
 		title := func() string {
 			var got reeve.Task
@@ -217,8 +213,7 @@ func TestL27_ProposalsCountAsCalls(t *testing.T) {
 	kit.SetBudget(h, "agent:"+a.ID, kit.Object{"limit": kit.Object{"calls": 2}})
 	first := h.Call(a.ID, "x", kit.Object{"n": 1})
 	h.Call(a.ID, "x", kit.Object{"n": 2})
-	if _, p, status := kit.TryCall(h, a.ID,
-		kit.Call{"tool": "x", "args": kit.Object{"n": 3}}); status != http.StatusPaymentRequired {
+	if _, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "x", "args": kit.Object{"n": 3}}); status != http.StatusPaymentRequired {
 		t.Errorf("%d %+v", status, p)
 	}
 	if b := kit.GetBudget(h, "agent:"+a.ID); b.Used.Calls != 2 || b.Used.Micros != 0 || !b.Reserved.IsZero() {

@@ -38,8 +38,7 @@ func TestL27_ProposalsOfTwoPeopleAreTwo(t *testing.T) {
 			}
 		}
 		kit.DecideProposal(h, hers.ProposalID, "reject", "")
-		if _, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "create_or_update_rating", "args": rate},
-			ann...); status != http.StatusForbidden || !strings.Contains(p.Detail, "rejected this") {
+		if _, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "create_or_update_rating", "args": rate}, ann...); status != http.StatusForbidden || !strings.Contains(p.Detail, "rejected this") {
 			t.Errorf("hers, after it was rejected: %d %+v", status, p)
 		}
 		kit.DecideProposal(h, his.ProposalID, "accept", "")
@@ -96,8 +95,7 @@ func TestL27_RejectedUndoCanBeProposedAgain(t *testing.T) {
 		}
 		rejected("after the next undo was made")
 		kit.DecideProposal(h, first.ProposalID, "reopen", "")
-		if res, p, status := kit.TryCall(h, a.ID,
-			kit.Call{"tool": "pin_day_plan_tasks", "args": args}); status != http.StatusAccepted ||
+		if res, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "pin_day_plan_tasks", "args": args}); status != http.StatusAccepted ||
 			res.ProposalID != first.ProposalID {
 			t.Errorf("an equal call, after a person reopened it: %d %+v %+v", status, res, p)
 		}
@@ -252,8 +250,7 @@ func TestL27_EqualProposalsAreOneItem(t *testing.T) {
 			again.ProposalID != first.ProposalID || again.Content != first.Content || again.State != first.State {
 			t.Errorf("the same call: %+v", again)
 		}
-		if _, p, status := kit.TryCall(h, a.ID, ask.With("args", kit.Object{"to": "y"}), "Idempotency-Key",
-			"k"); status != http.StatusConflict {
+		if _, p, status := kit.TryCall(h, a.ID, ask.With("args", kit.Object{"to": "y"}), "Idempotency-Key", "k"); status != http.StatusConflict {
 			t.Errorf("another call by the same key: %d %+v", status, p)
 		}
 		same := h.Call(a.ID, "send", kit.Object{"to": "x"})

@@ -44,12 +44,10 @@ func TestG02_EveryCallLeavesOneActionAndOneResult(t *testing.T) {
 	var ran kit.Counter
 	hang := kit.Tool("hang", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 		<-never
-		return nil,
-			nil
+		return nil, nil
 	})
 	hang.TimeoutMS = 20
-	hangLocal := kit.Tool("hang_local", reeve.Local, func(context.Context, *reeve.Invocation) (any,
-		error) {
+	hangLocal := kit.Tool("hang_local", reeve.Local, func(context.Context, *reeve.Invocation) (any, error) {
 		<-never
 		return nil, nil
 	})
@@ -65,20 +63,16 @@ func TestG02_EveryCallLeavesOneActionAndOneResult(t *testing.T) {
 		kit.Tool("read", reeve.Read, ran.Handle), kit.Tool("local", reeve.Local, ran.Handle),
 		kit.Tool("keyed", reeve.Keyed, ran.Handle), kit.Tool("unsafe", reeve.Unsafe, ran.Handle),
 		kit.Tool("fails", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
-			return nil,
-				errors.New("no")
+			return nil, errors.New("no")
 		}),
 		kit.Tool("fails_local", reeve.Local, func(context.Context, *reeve.Invocation) (any, error) {
-			return nil,
-				errors.New("no")
+			return nil, errors.New("no")
 		}),
 		kit.Tool("fails_keyed", reeve.Keyed, func(context.Context, *reeve.Invocation) (any, error) {
-			return nil,
-				errors.New("no")
+			return nil, errors.New("no")
 		}),
 		kit.Tool("panics", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { panic("boom") }),
-		kit.Tool("panics_unsafe", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any,
-			error) {
+		kit.Tool("panics_unsafe", reeve.Unsafe, func(context.Context, *reeve.Invocation) (any, error) {
 			panic("boom")
 		}),
 		hang, hangLocal, preview, privileged)
@@ -155,8 +149,7 @@ func TestG02_DisconnectedCallerLeavesAFullRecord(t *testing.T) {
 	for _, effect := range []reeve.Effect{reeve.Read, reeve.Local, reeve.Keyed} {
 		t.Run(string(effect), func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			h := reevetest.Start(t, kit.Tool("leave", effect, func(context.Context, *reeve.Invocation) (any,
-				error) {
+			h := reevetest.Start(t, kit.Tool("leave", effect, func(context.Context, *reeve.Invocation) (any, error) {
 				cancel()
 				return "done", nil
 			}))

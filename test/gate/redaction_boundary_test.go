@@ -327,8 +327,7 @@ func TestG21_OutputSliceDoesNotSplitASecret(t *testing.T) {
 	for at := start - 10; at < start+len(secret)+10; at++ {
 		var read api.OutputSlice
 		h.Want(200, &read, "GET", fmt.Sprintf("/api/outputs/%s?offset=%d&limit=7", kept.Hash, at), nil)
-		if left := strings.TrimFunc(strings.ReplaceAll(read.Content+string(read.Data), "[REDACTED]", ""),
-			isFiller); left != "" || read.NextOffset <= at {
+		if left := strings.TrimFunc(strings.ReplaceAll(read.Content+string(read.Data), "[REDACTED]", ""), isFiller); left != "" || read.NextOffset <= at {
 			t.Fatalf("%q is read at %d: %+v", left, at, read)
 		}
 		res := h.Call("clerk", "output_read", kit.Object{"hash": kept.Hash, "offset": at, "limit": 7})

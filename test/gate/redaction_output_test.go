@@ -45,8 +45,7 @@ func TestG21_StoredBytesAreReadOnlyForTheirPurpose(t *testing.T) {
 		return r.Status, byTool
 	}
 	write := func(path, content string, overwrite bool) {
-		if res := h.Call("clerk", "file_write", kit.Object{"path": path, "content": content,
-			"overwrite": overwrite}); res.IsError {
+		if res := h.Call("clerk", "file_write", kit.Object{"path": path, "content": content, "overwrite": overwrite}); res.IsError {
 			t.Fatalf("%+v", res)
 		}
 	}
@@ -91,8 +90,7 @@ func TestG21_StoredBytesAreReadOnlyForTheirPurpose(t *testing.T) {
 			t.Errorf("%.20q is restored: %d %s", body, r.Status, r.Body)
 		}
 	}
-	if r := h.Want(http.StatusOK, nil, "GET", "/api/conversations/"+c.ID+"/media/"+reeve.Hash([]byte(posted)),
-		nil); string(r.Body) != posted {
+	if r := h.Want(http.StatusOK, nil, "GET", "/api/conversations/"+c.ID+"/media/"+reeve.Hash([]byte(posted)), nil); string(r.Body) != posted {
 		t.Errorf("what was sent is %q", r.Body)
 	}
 }
@@ -147,8 +145,7 @@ func TestG21_NamesOfFilesAreShown(t *testing.T) {
 		}
 		h.Call("clerk", "file_delete", kit.Object{"path": path})
 	}
-	if res := h.Call("clerk", "file_read",
-		kit.Object{"path": "/shared/one/1A2b3C4d5E6f7G8h9I0jKlMnOpQrStUv.pdf"}); !strings.HasSuffix(res.Message,
+	if res := h.Call("clerk", "file_read", kit.Object{"path": "/shared/one/1A2b3C4d5E6f7G8h9I0jKlMnOpQrStUv.pdf"}); !strings.HasSuffix(res.Message,
 		"/1A2b3C4d5E6f7G8h9I0jKlMnOpQrStUv.pdf") {
 		t.Errorf("%+v", res)
 	}
@@ -245,8 +242,7 @@ func TestG21_SecretsAreRedacted(t *testing.T) {
 		return reeve.Preview{Change: fmt.Sprint(said)}, nil
 	}
 	checked := kit.Tool("checked", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
-		return nil,
-			nil
+		return nil, nil
 	})
 	checked.Check = func(context.Context, *reeve.Invocation) error { return reeve.Errorf(reeve.Denied, "%v", said) }
 	panics := kit.Tool("panics", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) { panic(said) })

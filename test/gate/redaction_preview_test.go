@@ -216,8 +216,7 @@ func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
 
 		res := change()
 		look(res.OperationID)
-		if again, p, status := kit.TryCall(h, "coach",
-			kit.Call{"tool": res.Undo.Tool, "args": res.Undo.Args}); again.Code != reeve.Validation &&
+		if again, p, status := kit.TryCall(h, "coach", kit.Call{"tool": res.Undo.Tool, "args": res.Undo.Args}); again.Code != reeve.Validation &&
 			p.Code != reeve.Validation || !strings.Contains(again.Message+p.Detail, "stands for a redacted secret") {
 			t.Errorf("called with what is shown: %d %+v %+v", status, again, p)
 		}

@@ -105,7 +105,8 @@ func TestG11_AttemptsCountAcrossAnApproval(t *testing.T) {
 			first := finishOperation(h, h.Call(a.ID, name, nil).OperationID)
 			path := "/api/operations/" + first.ID + "/resolve"
 			h.Want(http.StatusOK, nil, "POST", path, kit.Object{"resolution": "retry", "attempts": first.Attempts})
-			if parked := finishOperation(h, first.ID); parked.State != reeve.Parked || parked.Attempts != first.Attempts {
+			if parked := finishOperation(h, first.ID); parked.State != reeve.Parked ||
+				parked.Attempts != first.Attempts {
 				t.Fatalf("%+v", parked)
 			}
 			h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+kit.GetInbox(h).Approvals[0].ID+"/decision",
@@ -282,8 +283,8 @@ func TestG11_ChangedToolIsNotRunAgain(t *testing.T) {
 					!strings.Contains(got.Message, "was not run again") {
 					t.Errorf("%d requests, %+v", requests, got)
 				}
-				if info := kit.ResultInfo(t, kit.PairCalls(h,
-					kit.ListThread(h, a.ID, "run=r1"))[op.CallID][1]); info.Code != reeve.Stale ||
+				if info := kit.ResultInfo(t,
+					kit.PairCalls(h, kit.ListThread(h, a.ID, "run=r1"))[op.CallID][1]); info.Code != reeve.Stale ||
 					info.Step.Name != "lookup" {
 					t.Errorf("the thread says %+v", info)
 				}

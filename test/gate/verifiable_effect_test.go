@@ -104,8 +104,7 @@ func TestG10_AttemptsAreCounted(t *testing.T) {
 func TestG10_LookupsBackOff(t *testing.T) {
 	t.Parallel()
 	cannot := kit.Tool("cannot", reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
-		return nil,
-			reeve.Errorf(reeve.Timeout, "late")
+		return nil, reeve.Errorf(reeve.Timeout, "late")
 	})
 	cannot.Verify = func(context.Context, *reeve.Invocation) (reeve.Outcome, any, error) {
 		return reeve.CannotTell, nil, nil
@@ -137,8 +136,7 @@ func TestG10_FailedLookupCannotTell(t *testing.T) {
 		"novel":   func() (reeve.Outcome, any, error) { return "probably", nil, nil },
 	} {
 		v := kit.Tool(name, reeve.Verifiable, func(context.Context, *reeve.Invocation) (any, error) {
-			return nil,
-				io.ErrUnexpectedEOF
+			return nil, io.ErrUnexpectedEOF
 		})
 		v.Verify = func(context.Context, *reeve.Invocation) (reeve.Outcome, any, error) { looks.Add(1); return f() }
 		list = append(list, v)

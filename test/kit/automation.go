@@ -212,8 +212,7 @@ func (a *Automation) TalkToPlanner() func(said string) string {
 // SaveByPlanner has the planner save the next version, and tests that version. tell is what TalkToPlanner returned.
 func (a *Automation) SaveByPlanner(tell func(string) string, version string) {
 	a.T.Helper()
-	if out := tell(`scripts_save {"automation": "letters", "source": "'` + version +
-		`'", "comment": "says it"}`); !strings.Contains(out, `"version":"`+version+`"`) {
+	if out := tell(`scripts_save {"automation": "letters", "source": "'` + version + `'", "comment": "says it"}`); !strings.Contains(out, `"version":"`+version+`"`) {
 		a.T.Fatalf("saving: %s", out)
 	}
 	a.StartRun(Call{"type": "test", "version": version})

@@ -127,8 +127,7 @@ func TestBackup_ReplacesFilesOnly(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := host.Restore(t.Context(), host.Config{Dir: t.TempDir()},
-		in("pipe")); reeve.CodeOf(err) != reeve.Validation || !strings.Contains(err.Error(), "it is a pipe") {
+	if _, err := host.Restore(t.Context(), host.Config{Dir: t.TempDir()}, in("pipe")); reeve.CodeOf(err) != reeve.Validation || !strings.Contains(err.Error(), "it is a pipe") {
 		t.Errorf("restored from a pipe: %v", err)
 	}
 	for _, name := range []string{"reeve.db", "reeve.db.part"} {

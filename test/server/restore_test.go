@@ -85,8 +85,7 @@ func TestRestore_RefusesOtherFiles(t *testing.T) {
 	h := reevetest.Start(t)
 	h.Agent("late", "file_read") // which is in the log of the database, and not in its file
 	dir, files := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(files, "100%d.txt"), []byte(strings.Repeat("a letter\n", 1000)),
-		0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(files, "100%d.txt"), []byte(strings.Repeat("a letter\n", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(files, "nothing.db"), nil, 0o600); err != nil {

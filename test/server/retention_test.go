@@ -88,8 +88,7 @@ func TestG20_WithoutRetentionNothingIsRemoved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := kit.NewBubbleHost(t, host.Config{}, kit.ToolReturning("say", func() (any, error) {
-			return strings.Repeat("text ", 40_000),
-				nil
+			return strings.Repeat("text ", 40_000), nil
 		}))
 		b.NewAgent("aide", nil)
 		b.AttachTools("aide", "say", "output_read")

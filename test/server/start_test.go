@@ -39,8 +39,7 @@ func TestStart_ReportsWhatCannotBeOpened(t *testing.T) {
 			}
 		})
 	}
-	if _, err := host.New(t.Context(),
-		host.Config{Dir: t.TempDir(), Database: "postgres://nobody@127.0.0.1:1/none"}); reeve.CodeOf(
+	if _, err := host.New(t.Context(), host.Config{Dir: t.TempDir(), Database: "postgres://nobody@127.0.0.1:1/none"}); reeve.CodeOf(
 		err) != reeve.Unavailable {
 		t.Errorf("a database that is down: %v", err)
 	}
@@ -61,8 +60,7 @@ func TestStart_IsRetriedAfterAFailure(t *testing.T) {
 			mend:  func(cfg host.Config) error { return os.Remove(filepath.Join(cfg.Dir, "owner.token")) }},
 		"the model's script is missing": {
 			spoil: func(cfg *host.Config) error {
-				cfg.Models.Script = filepath.Join(cfg.Dir,
-					"script.yaml")
+				cfg.Models.Script = filepath.Join(cfg.Dir, "script.yaml")
 				return nil
 			},
 			mend: func(cfg host.Config) error {
@@ -86,8 +84,7 @@ func TestStart_IsRetriedAfterAFailure(t *testing.T) {
 				cancel()
 			}
 			for range 2 {
-				if _, err := h.Call(ctx, reeve.Call{Workspace: "default", Agent: "nobody",
-					Tool: "file_read"}); err == nil || reeve.CodeOf(err) == reeve.NotFound {
+				if _, err := h.Call(ctx, reeve.Call{Workspace: "default", Agent: "nobody", Tool: "file_read"}); err == nil || reeve.CodeOf(err) == reeve.NotFound {
 					t.Fatalf("it was opened: %v", err)
 				}
 			}
@@ -96,8 +93,7 @@ func TestStart_IsRetriedAfterAFailure(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := h.Call(t.Context(), reeve.Call{Workspace: "default", Agent: "nobody",
-				Tool: "file_read"}); reeve.CodeOf(err) != reeve.NotFound {
+			if _, err := h.Call(t.Context(), reeve.Call{Workspace: "default", Agent: "nobody", Tool: "file_read"}); reeve.CodeOf(err) != reeve.NotFound {
 				t.Errorf("a call: %v", err)
 			}
 			handler, err := h.Handler(t.Context())

@@ -51,8 +51,7 @@ func TestI11_PythonThroughTheGate(t *testing.T) {
 		t.Fatalf("%+v", tool)
 	}
 	h.Agent("calc", "execute_python", "write_file")
-	if r := runPython(h, "calc",
-		"import json, re, typing\nprint(json.dumps({'result': 42}))"); r.Stdout != "{\"result\": 42}\n" ||
+	if r := runPython(h, "calc", "import json, re, typing\nprint(json.dumps({'result': 42}))"); r.Stdout != "{\"result\": 42}\n" ||
 		r.ExitCode != 0 || r.Stderr != "" || r.Error != nil {
 		t.Errorf("%+v", r)
 	}
@@ -96,8 +95,7 @@ func TestI11_PythonThroughTheGate(t *testing.T) {
 		t.Errorf("NUL printed: %+v", r)
 	}
 	h.Agent("other", "read_file")
-	if _, p, _ := kit.TryCall(h, "other",
-		kit.Call{"tool": "execute_python", "args": map[string]any{"code": "1"}}); p.Code != reeve.NotFound {
+	if _, p, _ := kit.TryCall(h, "other", kit.Call{"tool": "execute_python", "args": map[string]any{"code": "1"}}); p.Code != reeve.NotFound {
 		t.Errorf("not attached: %+v", p)
 	}
 }
@@ -150,8 +148,7 @@ func TestI11_OperatorsSwitchItOff(t *testing.T) {
 		"python.timeout": {Timeout: host.Duration(time.Hour)}, "python.memory_mb": {MemoryMB: 3},
 		"python.output_kb": {OutputKB: -1}, "python.runs": {MaxRuns: 1000},
 	} {
-		if _, err := host.New(t.Context(),
-			host.Config{Dir: t.TempDir(), Python: c}); reeve.CodeOf(err) != reeve.Validation ||
+		if _, err := host.New(t.Context(), host.Config{Dir: t.TempDir(), Python: c}); reeve.CodeOf(err) != reeve.Validation ||
 			!strings.Contains(err.Error(), setting) {
 			t.Errorf("%s: %v", setting, err)
 		}

@@ -72,8 +72,7 @@ func TestG18_TimeoutKillsTheProcessesOfACommand(t *testing.T) {
 	t.Parallel()
 	h := reevetest.StartWith(t, kit.FastConfig(t))
 	a := h.Agent("ops", "shell_exec", "file_write")
-	if _, p, _ := kit.TryCall(h, "ops",
-		kit.Call{"tool": "shell_exec", "args": map[string]any{"command": "true"}}); p.Code != reeve.OutOfScope &&
+	if _, p, _ := kit.TryCall(h, "ops", kit.Call{"tool": "shell_exec", "args": map[string]any{"command": "true"}}); p.Code != reeve.OutOfScope &&
 		p.Code != reeve.Unsupported {
 		t.Errorf("an assistant ran a command: %+v", p)
 	}
@@ -104,8 +103,7 @@ func TestG18_TimeoutKillsTheProcessesOfACommand(t *testing.T) {
 		t.Fatal("no result")
 		return ""
 	}
-	if got := run(map[string]any{"command": "(setsid sleep 1000 &); sleep 1000 & sleep 1000",
-		"timeout_ms": 300}); !strings.Contains(got, `timed_out`) {
+	if got := run(map[string]any{"command": "(setsid sleep 1000 &); sleep 1000 & sleep 1000", "timeout_ms": 300}); !strings.Contains(got, `timed_out`) {
 		t.Error(got)
 	}
 	if got := run(map[string]any{"command": "cat in.txt; echo done > out.txt; cat /etc/shadow"}); !strings.Contains(got,
@@ -145,12 +143,10 @@ func TestG22_RunawayCommandsAreContained(t *testing.T) {
 			return r.ExitCode == 0 && strings.HasSuffix(r.Stderr, "over\n") && len(r.Stdout) <= 256<<10
 		}},
 		{"head -c 3000 /dev/urandom; printf '\\0\\377\\033[2J'", func(r kit.CommandResult) bool {
-			return r.ExitCode == 0 &&
-				strings.Contains(r.Stdout, "\ufffd")
+			return r.ExitCode == 0 && strings.Contains(r.Stdout, "\ufffd")
 		}},
 		{"kill -9 -1; kill -9 1; kill -9 $$; echo alive", func(r kit.CommandResult) bool {
-			return r.Stdout == "alive\n" ||
-				r.ExitCode != 0
+			return r.Stdout == "alive\n" || r.ExitCode != 0
 		}},
 		{"while :; do mkdir d && cd d || break; done; exit 3",
 			func(r kit.CommandResult) bool { return r.ExitCode != 0 }},

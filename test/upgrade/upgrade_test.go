@@ -88,8 +88,7 @@ func fillDatabase(t *testing.T, h *reevetest.Host) {
 
 	h.Want(http.StatusCreated, nil, "POST", "/api/schedules", object{"agent": "clerk", "name": "yearly",
 		"goal": "look back", "cadence_type": "cron", "cadence_value": "0 9 1 1 *"})
-	h.Want(http.StatusCreated, nil, "POST", "/api/notes",
-		object{"agent": "clerk", "content": "prefers short letters"})
+	h.Want(http.StatusCreated, nil, "POST", "/api/notes", object{"content": "prefers short letters"})
 	var category reeve.Category
 	h.Want(http.StatusCreated, &category, "POST", "/api/journal/categories", object{"name": "home"})
 	h.Want(http.StatusCreated, nil, "POST", "/api/journal/tasks",

@@ -59,8 +59,7 @@ func TestL03_ScheduleChangesAreEvents(t *testing.T) {
 			{"paused by a tool", edit(kit.Object{"status": "paused"}), 1},
 			{"paused twice by a tool", edit(kit.Object{"status": "paused"}), 0},
 			{"its agent destroyed", func() {
-				b.Want(200, nil, "PATCH", "/api/agents/other",
-					kit.Object{"lifecycle": "destroyed"})
+				b.Want(200, nil, "PATCH", "/api/agents/other", kit.Object{"lifecycle": "destroyed"})
 			}, 1},
 			{"deleted", func() { b.Want(204, nil, "DELETE", "/api/schedules/"+s.ID, nil) }, 1},
 		} {

@@ -53,8 +53,7 @@ func TestO20_ProposalForARemovedDelegatorEnds(t *testing.T) {
 		for _, p := range []string{stays, again} {
 			kit.DecideProposal(h, p, "accept", "")
 			kit.Eventually(t, "it to be applied", func() bool {
-				return kit.GetProposal(h, p).
-					State == reeve.ProposalApplied
+				return kit.GetProposal(h, p).State == reeve.ProposalApplied
 			})
 		}
 		if ran.Count() != 2 {
@@ -132,8 +131,7 @@ func TestO20_RunWithoutItsDelegatorMakesNoCall(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := db.ExecContext(t.Context(), `UPDATE runs SET ancestors = $1 WHERE parent_id <> ''`,
-				ancestors); err != nil {
+			if _, err := db.ExecContext(t.Context(), `UPDATE runs SET ancestors = $1 WHERE parent_id <> ''`, ancestors); err != nil {
 				t.Fatal(err)
 			}
 			if err := db.Close(); err != nil {
@@ -189,8 +187,7 @@ func TestO20_DelegatorIsCheckedAtTheDecision(t *testing.T) {
 			kit.UpdateAgent(h, boss, change)
 			h.Want(http.StatusOK, nil, "POST", "/api/proposals/"+box.Proposals[0].ID+"/accept", kit.Object{})
 			kit.Eventually(t, "the proposal to end", func() bool {
-				return kit.GetProposal(h, box.Proposals[0].ID).
-					State == reeve.ProposalDenied
+				return kit.GetProposal(h, box.Proposals[0].ID).State == reeve.ProposalDenied
 			})
 			if ran.Count() != 0 {
 				t.Errorf("it was done")
@@ -204,8 +201,7 @@ func TestO20_DelegatorIsCheckedAtTheDecision(t *testing.T) {
 		kit.UpdateAgent(h, boss, kit.Object{"lifecycle": "dormant"})
 		kit.Decide(h, asked.ID, "approve")
 		kit.Eventually(t, "the call to be refused", func() bool {
-			return kit.GetOperation(h, asked.OperationID).
-				State == reeve.DeniedOp
+			return kit.GetOperation(h, asked.OperationID).State == reeve.DeniedOp
 		})
 		if ran.Count() != 0 {
 			t.Errorf("it was done")

@@ -159,8 +159,7 @@ func TestG29_ScheduledRunEndsWithItsDelegators(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*reevetest.Host, reeve.Agent){
 		"destroyed": func(h *reevetest.Host, a reeve.Agent) {
-			kit.UpdateAgent(h, a,
-				kit.Object{"lifecycle": "destroyed"})
+			kit.UpdateAgent(h, a, kit.Object{"lifecycle": "destroyed"})
 		},
 		"removed": func(h *reevetest.Host, a reeve.Agent) {
 			h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/"+a.ID, nil)

@@ -28,8 +28,7 @@ func TestNoCallIsAddedToARunThatHasEnded(t *testing.T) {
 			"shout")
 		run := wakeAndWait(h, a)
 		for _, id := range []string{"look", "note", "send", "shout"} {
-			if _, p, status := kit.TryCall(h, a.ID,
-				kit.Call{"tool": id, "args": kit.Object{}, "run": run.ID}); status != http.StatusConflict ||
+			if _, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": id, "args": kit.Object{}, "run": run.ID}); status != http.StatusConflict ||
 				p.Code != reeve.Conflict || p.Hint == "" {
 				t.Errorf("%s: %d %+v", id, status, p)
 			}
@@ -38,8 +37,7 @@ func TestNoCallIsAddedToARunThatHasEnded(t *testing.T) {
 			t.Errorf("something was done %d times", ran.Count())
 		}
 		for _, id := range []string{"look", "note"} { // a run that Reeve has not made is the caller's own affair
-			if res, p, status := kit.TryCall(h, a.ID,
-				kit.Call{"tool": id, "args": kit.Object{}, "run": "mine"}); status != http.StatusOK || res.IsError {
+			if res, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": id, "args": kit.Object{}, "run": "mine"}); status != http.StatusOK || res.IsError {
 				t.Errorf("%s: %d %+v", id, status, p)
 			}
 		}

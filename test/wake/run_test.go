@@ -84,8 +84,7 @@ func TestL09_TheStoredPlanIsReplayed(t *testing.T) {
 // Messages are linked rows that never change. Large content is stored separately.
 func TestL12_MessagesAreImmutableRows(t *testing.T) {
 	t.Parallel()
-	big := kit.Tool("big", reeve.Read, func(context.Context, *reeve.Invocation) (any,
-		error) {
+	big := kit.Tool("big", reeve.Read, func(context.Context, *reeve.Invocation) (any, error) {
 		return strings.Repeat("x", 1<<20), nil
 	})
 	h := reevetest.Start(t, big)

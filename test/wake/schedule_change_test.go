@@ -110,8 +110,7 @@ func TestO13_EqualCadenceDoesNotReviveASchedule(t *testing.T) {
 				}
 			}
 		}
-		if is := change(failing.ID,
-			kit.Object{"cadence_type": "interval", "cadence_value": "2h"}); is.State != reeve.TimerActive ||
+		if is := change(failing.ID, kit.Object{"cadence_type": "interval", "cadence_value": "2h"}); is.State != reeve.TimerActive ||
 			is.NextAt == nil {
 			t.Errorf("%+v", is)
 		}

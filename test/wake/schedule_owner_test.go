@@ -103,8 +103,7 @@ func TestO11_SchedulesOfOthersAreHidden(t *testing.T) {
 				t.Errorf("%s on nobody's behalf: %+v", tool, res)
 			}
 		}
-		if got := kit.DecodeResult[kit.Object](t, b.CallAs("bob", a.ID, "schedule_search",
-			kit.Object{})); got["total"] != 0.0 {
+		if got := kit.DecodeResult[kit.Object](t, b.CallAs("bob", a.ID, "schedule_search", kit.Object{})); got["total"] != 0.0 {
 			t.Errorf("bob finds %v", got)
 		}
 		if got := b.GetSchedule(mine.ID); got.Name != mine.Name || got.State != reeve.TimerActive {

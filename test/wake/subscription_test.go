@@ -55,12 +55,10 @@ func TestL16_PredicatesSeeWhatTheirAgentMay(t *testing.T) {
 		made(who, "/api/journal/time-entries", kit.Object{"task_id": task, "started_at": day + "T08:00:00Z",
 			"ended_at": day + "T09:00:00Z", "description": "the password is hunter2"})
 		for path, body := range map[string]kit.Object{
-			"/api/journal/ratings": {"target_kind": "task", "target_id": task,
-				"scores": kit.Object{"focus": 50}},
+			"/api/journal/ratings": {"target_kind": "task", "target_id": task, "scores": kit.Object{"focus": 50}},
 			"/api/journal/plans/" + day +
 				"/blocks": {"blocks": []kit.Object{{"category_id": gym, "start_time": day + "T10:00:00Z",
-				"end_time": day +
-					"T11:00:00Z", "note": "private"}}},
+				"end_time": day + "T11:00:00Z", "note": "private"}}},
 		} {
 			if r := h.Do("PUT", path, body, who...); r.Status >= 300 {
 				t.Fatalf("%s: %d %s", path, r.Status, r.Body)
@@ -116,8 +114,7 @@ func TestL03_TokenClassesDoNotCrossOver(t *testing.T) {
 			t.Errorf("%s: %+v", class, list)
 		}
 	}
-	if r := h.Do("POST", "/api/agents/key/subscriptions",
-		kit.Object{"class": "colour", "name": "X"}); r.Status != 400 ||
+	if r := h.Do("POST", "/api/agents/key/subscriptions", kit.Object{"class": "colour", "name": "X"}); r.Status != 400 ||
 		!strings.Contains(string(r.Body), "class") {
 		t.Errorf("a token of no class: %d %s", r.Status, r.Body)
 	}

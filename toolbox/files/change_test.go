@@ -16,21 +16,18 @@ func TestO03_EditRequiresOneOccurrence(t *testing.T) {
 	fx.writeFile(fx.hostPath("/shared/a.txt"), "one\ntwo two\naaa\nend\n")
 	for old, want := range map[string]string{"three": "does not occur", "two": "occurs 2 times",
 		"aa": "occurs 2 times"} {
-		if e := fx.wantError(reeve.ToolFailed, "file_edit", m{"path": "/shared/a.txt", "old": old,
-			"new": "x"}); !strings.Contains(e.Message, want) {
+		if e := fx.wantError(reeve.ToolFailed, "file_edit", m{"path": "/shared/a.txt", "old": old, "new": "x"}); !strings.Contains(e.Message, want) {
 			t.Errorf("%q: %s", old, e.Message)
 		}
 	}
 	// The count stops at 100.
 	fx.writeFile(fx.hostPath("/shared/z.txt"), strings.Repeat("z", 1000))
-	if e := fx.wantError(reeve.ToolFailed, "file_edit", m{"path": "/shared/z.txt", "old": "zzz",
-		"new": "x"}); !strings.Contains(e.Message, "occurs 100 times or more") {
+	if e := fx.wantError(reeve.ToolFailed, "file_edit", m{"path": "/shared/z.txt", "old": "zzz", "new": "x"}); !strings.Contains(e.Message, "occurs 100 times or more") {
 		t.Error(e.Message)
 	}
 	fx.wantError(reeve.Validation, "file_edit", m{"path": "/shared/a.txt", "old": "", "new": "x"})
 	fx.wantError(reeve.Validation, "file_edit", m{"path": "/shared/a.txt", "old": "one", "new": "one"})
-	if e := fx.wantError(reeve.ToolFailed, "file_edit", m{"path": "/shared/no.txt", "old": "a",
-		"new": "b"}); e.Message != "file not found: /shared/no.txt" {
+	if e := fx.wantError(reeve.ToolFailed, "file_edit", m{"path": "/shared/no.txt", "old": "a", "new": "b"}); e.Message != "file not found: /shared/no.txt" {
 		t.Error(e.Message)
 	}
 	fx.writeFile(fx.hostPath("/shared/bin"), "a\x00b")
@@ -60,8 +57,7 @@ func TestO03_EditRequiresOneOccurrence(t *testing.T) {
 func TestO03_WriteStoresOldContent(t *testing.T) {
 	fx := newFixture(t)
 	created := fx.runWithUndo("file_write", m{"path": "/shared/deep/er/a.txt", "content": "v1"})
-	if e := fx.wantError(reeve.AlreadyExists, "file_write",
-		m{"path": "/shared/deep/er/a.txt", "content": "v2"}); !strings.Contains(e.Hint, "overwrite") {
+	if e := fx.wantError(reeve.AlreadyExists, "file_write", m{"path": "/shared/deep/er/a.txt", "content": "v2"}); !strings.Contains(e.Hint, "overwrite") {
 		t.Error(e.Hint)
 	}
 	if fx.blobs.puts != 0 || fx.readFile("/shared/deep/er/a.txt") != "v1" {

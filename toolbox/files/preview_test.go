@@ -101,12 +101,10 @@ func TestG16_PreviewIsTheExactDiff(t *testing.T) {
 		}
 		return p.Change
 	}
-	if got := show("file_edit", m{"path": "/shared/a.txt", "old": "two",
-		"new": "2"}); got != "--- /shared/a.txt\n+++ /shared/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n" {
+	if got := show("file_edit", m{"path": "/shared/a.txt", "old": "two", "new": "2"}); got != "--- /shared/a.txt\n+++ /shared/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n" {
 		t.Error(got)
 	}
-	if got := show("file_write",
-		m{"path": "/shared/n", "content": "x"}); got != "--- /dev/null\n+++ /shared/n\n@@ -0,0 +1 @@\n+x\n\\ No "+
+	if got := show("file_write", m{"path": "/shared/n", "content": "x"}); got != "--- /dev/null\n+++ /shared/n\n@@ -0,0 +1 @@\n+x\n\\ No "+
 		"newline at end of file\n" {
 		t.Error(got)
 	}

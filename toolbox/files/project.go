@@ -69,7 +69,8 @@ func (p *Pack) getProject(ctx context.Context, inv *reeve.Invocation) (string, e
 // checkSettings checks that the configured project exists.
 func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 	var c projectConfig
-	if err := reeve.DecodeSettings("this tool", inv.Config, &c); err != nil || c.Project == "" || p.cfg.Projects == nil {
+	if err := reeve.DecodeSettings("this tool", inv.Config, &c); err != nil || c.Project == "" ||
+		p.cfg.Projects == nil {
 		return err
 	}
 	if reeve.CodeOf(p.cfg.Projects.Check(ctx, inv.Workspace, c.Project)) == reeve.NotFound {

@@ -54,8 +54,7 @@ func (p *Pack) ReadFile(ctx context.Context, inv *reeve.Invocation, path string)
 	}
 	defer f.Close()
 	if info.Size() > p.cfg.MaxFile {
-		return nil, reeve.Errorf(reeve.TooLarge, "%s has %d bytes; the maximum is %d", v, info.Size(),
-			p.cfg.MaxFile)
+		return nil, reeve.Errorf(reeve.TooLarge, "%s has %d bytes; the maximum is %d", v, info.Size(), p.cfg.MaxFile)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -37,8 +37,7 @@ func TestO01_ReadSlicesConcatenate(t *testing.T) {
 			t.Errorf("limit %d: %d bytes of %d", limit, len(got), len(text))
 		}
 	}
-	if r := decode[readResult](fx,
-		fx.mustRun("file_read", m{"path": "/shared/a.txt", "offset": 2, "limit": 5})); r.Offset != 3 || r.Text != "€" {
+	if r := decode[readResult](fx, fx.mustRun("file_read", m{"path": "/shared/a.txt", "offset": 2, "limit": 5})); r.Offset != 3 || r.Text != "€" {
 		t.Errorf("inside a character: %+v", r)
 	}
 	if r := decode[readResult](fx, fx.mustRun("file_read", m{"path": "/shared/a.txt"})); r.Text != text ||
@@ -69,14 +68,12 @@ func TestO01_ReadSlicesConcatenate(t *testing.T) {
 			}
 		}
 	}
-	if e := fx.wantError(reeve.ToolFailed, "file_edit", m{"path": "/shared/nul", "old": "abc",
-		"new": "d"}); !strings.Contains(e.Message, "contains a NUL character") {
+	if e := fx.wantError(reeve.ToolFailed, "file_edit", m{"path": "/shared/nul", "old": "abc", "new": "d"}); !strings.Contains(e.Message, "contains a NUL character") {
 		t.Error(e.Message)
 	}
 	fx.wantError(reeve.ToolFailed, "file_read", m{"path": "/shared"})
 	fx.wantError(reeve.ToolFailed, "file_read", m{"path": "/"})
-	if e := fx.wantError(reeve.ToolFailed, "file_read",
-		m{"path": "/shared/x/none"}); e.Message != "file not found: /shared/x/none" {
+	if e := fx.wantError(reeve.ToolFailed, "file_read", m{"path": "/shared/x/none"}); e.Message != "file not found: /shared/x/none" {
 		t.Error(e.Message)
 	}
 }
@@ -243,8 +240,7 @@ func TestO01_Declarations(t *testing.T) {
 			tool.Validate() != nil {
 			t.Errorf("%s: %+v", id, tool)
 		}
-		if reads := id == "file_read" || id == "file_list" ||
-			id == "file_search"; reads != (tool.Effect == reeve.Read) {
+		if reads := id == "file_read" || id == "file_list" || id == "file_search"; reads != (tool.Effect == reeve.Read) {
 			t.Errorf("%s has the effect %s", id, tool.Effect)
 		} else if !reads && (tool.Effect != reeve.Verifiable || tool.Preview == nil || tool.Verify == nil ||
 			!tool.Previews) {

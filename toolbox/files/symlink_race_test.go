@@ -120,8 +120,7 @@ func TestO01_SwappedForLinkInside(t *testing.T) {
 			group.Go(func() {
 				for !stop.Load() {
 					for _, step := range [][2]string{{swapped, "x"}, {"l", swapped}, {swapped, "l"}, {"x", swapped}} {
-						if err := os.Rename(fx.hostPath("/shared/"+step[0]),
-							fx.hostPath("/shared/"+step[1])); err != nil {
+						if err := os.Rename(fx.hostPath("/shared/"+step[0]), fx.hostPath("/shared/"+step[1])); err != nil {
 							t.Error(err)
 							return
 						}

@@ -102,8 +102,7 @@ func TestO02_NoFunctionOpensBothSides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opens := map[string]bool{"locate": true, "replace": true, "openRoot": true, "openDir": true,
-		"createParents": true}
+	opens := map[string]bool{"locate": true, "replace": true, "openRoot": true, "openDir": true, "createParents": true}
 	count := map[string]int{}
 	for _, d := range parsed.Decls {
 		f, ok := d.(*ast.FuncDecl)

@@ -116,14 +116,12 @@ func TestL18_Rollover(t *testing.T) {
 		fx.wantError(reeve.Conflict, a, "conclude_task_with_rollover", args)
 		// The target can be an existing task. Without open items no task is created.
 		into := fx.mustCall(a, "conclude_task_with_rollover",
-			map[string]any{"task_id": next, "target_task_id": fx.createTask(fx.home, "Backlog").
-				ID, "close_as": "rejected"})
+			map[string]any{"task_id": next, "target_task_id": fx.createTask(fx.home, "Backlog").ID, "close_as": "rejected"})
 		if into.Moved != 1 || into.Other.Title != "Backlog" || fx.getTask(next).Status != reeve.TaskRejected {
 			t.Errorf("got %+v", into)
 		}
 		if none := fx.mustCall(a, "conclude_task_with_rollover",
-			map[string]any{"task_id": fx.createTask(fx.home, "Nothing left").
-				ID}); none.Other != nil || none.Moved != 0 {
+			map[string]any{"task_id": fx.createTask(fx.home, "Nothing left").ID}); none.Other != nil || none.Moved != 0 {
 			t.Errorf("got %+v", none)
 		}
 		self := fx.createTask(fx.home, "Self")

@@ -155,8 +155,7 @@ func TestL16_Reads(t *testing.T) {
 			c.Categories[0].ID != fx.gym {
 			t.Fatalf("got %+v", c.Categories)
 		}
-		if r := fx.mustCall(coach, "resolve_task_reference", map[string]any{"reference": "row"}).
-			Result.Content; strings.Contains(r, other.ID) || !strings.Contains(r, mine.ID) {
+		if r := fx.mustCall(coach, "resolve_task_reference", map[string]any{"reference": "row"}).Result.Content; strings.Contains(r, other.ID) || !strings.Contains(r, mine.ID) {
 			t.Fatal(r)
 		}
 		// Plans and ratings contain only the entries in the agent's categories.

@@ -262,29 +262,25 @@ func TestL19_SameValuesAreNoChange(t *testing.T) {
 	fx := newFixture(t, host.Config{})
 	task := fx.createTask(fx.home, "Write")
 	var same reeve.Task
-	if fx.Want(http.StatusOK, &same, "PATCH", "/api/journal/tasks/"+task.ID,
-		map[string]any{"title": " Write "}); !same.UpdatedAt.Equal(task.UpdatedAt) || same.Title != "Write" {
+	if fx.Want(http.StatusOK, &same, "PATCH", "/api/journal/tasks/"+task.ID, map[string]any{"title": " Write "}); !same.UpdatedAt.Equal(task.UpdatedAt) || same.Title != "Write" {
 		t.Errorf("from %+v to %+v", task, same)
 	}
 	span := map[string]any{"started_at": "2026-02-17T10:00:00+01:00", "ended_at": "2026-02-17T11:00:00+01:00"}
 	var entry, again reeve.TimeEntry
 	fx.Want(http.StatusCreated, &entry, "POST", "/api/journal/time-entries",
 		reeve.TimeDraft{TaskID: task.ID, StartedAt: span["started_at"].(string), EndedAt: span["ended_at"].(string)})
-	if fx.Want(http.StatusOK, &again, "PATCH", "/api/journal/time-entries/"+entry.ID,
-		span); !again.UpdatedAt.Equal(entry.UpdatedAt) {
+	if fx.Want(http.StatusOK, &again, "PATCH", "/api/journal/time-entries/"+entry.ID, span); !again.UpdatedAt.Equal(entry.UpdatedAt) {
 		t.Errorf("from %+v to %+v", entry, again)
 	}
 	span["ended_at"] = "2026-02-17T12:00:00+02:00" // the same time in another zone
-	if fx.Want(http.StatusOK, &again, "PATCH", "/api/journal/time-entries/"+entry.ID,
-		span); again.EndedAt.Format(time.RFC3339) != span["ended_at"] {
+	if fx.Want(http.StatusOK, &again, "PATCH", "/api/journal/time-entries/"+entry.ID, span); again.EndedAt.Format(time.RFC3339) != span["ended_at"] {
 		t.Errorf("from %+v to %+v", entry, again)
 	}
 	rating := reeve.RatingDraft{Target: reeve.RatedTask, TargetID: task.ID, Scores: map[string]int64{"energy": 50},
 		Note: "fine"}
 	var first, second reeve.Rating
 	fx.Want(http.StatusOK, &first, "PUT", "/api/journal/ratings", rating)
-	if fx.Want(http.StatusOK, &second, "PUT", "/api/journal/ratings",
-		rating); !second.UpdatedAt.Equal(first.UpdatedAt) || second.Note != "fine" {
+	if fx.Want(http.StatusOK, &second, "PUT", "/api/journal/ratings", rating); !second.UpdatedAt.Equal(first.UpdatedAt) || second.Note != "fine" {
 		t.Errorf("from %+v to %+v", first, second)
 	}
 	rating.Note = "better"

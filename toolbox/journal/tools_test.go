@@ -160,8 +160,7 @@ func TestL17_Tasks(t *testing.T) {
 			t.Errorf("labels %v", l)
 		}
 		// An update with the same values reports no change.
-		if same := fx.mustCall(a, "update_task_priority",
-			map[string]any{"task_id": id, "priority": "medium"}); len(same.Changed) != 0 ||
+		if same := fx.mustCall(a, "update_task_priority", map[string]any{"task_id": id, "priority": "medium"}); len(same.Changed) != 0 ||
 			len(same.Result.Changed) != 0 {
 			t.Errorf("got %+v", same)
 		}
@@ -243,8 +242,7 @@ func TestL17_Plans(t *testing.T) {
 		a := fx.createAgent("planner", fx.home)
 		task := fx.createTask(fx.home, "Write")
 		const day = "2026-02-18"
-		if p := fx.mustChange(a, "get_or_create_day_plan", map[string]any{"plan_date": day}, "DAY_PLAN").
-			Plan; p.Day != day || len(p.Blocks) != 0 {
+		if p := fx.mustChange(a, "get_or_create_day_plan", map[string]any{"plan_date": day}, "DAY_PLAN").Plan; p.Day != day || len(p.Blocks) != 0 {
 			t.Fatalf("got %+v", p)
 		}
 		if p := fx.mustCall(a, "get_or_create_day_plan", map[string]any{"plan_date": day}); len(p.Changed) != 0 {

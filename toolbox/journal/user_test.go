@@ -69,8 +69,7 @@ func TestL17_Users(t *testing.T) {
 		}
 		for _, query := range []string{"status=DONE", "due_before=soon", "cursor=x", "colour=red"} {
 			var p api.Problem
-			if fx.Want(http.StatusBadRequest, &p, "GET", "/api/journal/tasks?"+query,
-				nil); p.Code != reeve.Validation ||
+			if fx.Want(http.StatusBadRequest, &p, "GET", "/api/journal/tasks?"+query, nil); p.Code != reeve.Validation ||
 				len(p.Errors) == 0 {
 				t.Errorf("%s: %+v", query, p)
 			}

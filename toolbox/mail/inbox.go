@@ -38,8 +38,7 @@ func matchInboxes(inboxes []store.Inbox, who string) []store.Inbox {
 func splitAddress(address string) (parts []string, domain string) {
 	local, domain, _ := strings.Cut(address, "@")
 	parts = strings.FieldsFunc(strings.ToLower(local), func(r rune) bool {
-		return !unicode.IsLetter(r) &&
-			!unicode.IsDigit(r)
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
 	slices.Sort(parts)
 	return parts, domain

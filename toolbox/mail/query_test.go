@@ -80,8 +80,7 @@ func FuzzQuery(f *testing.F) {
 			for _, w := range term.Words {
 				if w == "" || len(w) > maxWordBytes ||
 					strings.ContainsFunc(w, func(r rune) bool {
-						return !unicode.In(r, unicode.L, unicode.N, unicode.M,
-							unicode.Co)
+						return !unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Co)
 					}) {
 					t.Fatalf("word %q", w)
 				}

@@ -107,8 +107,7 @@ func (p *Pack) Tools() []reeve.Tool {
 func requireUser(ctx context.Context) (*reeve.Invocation, string, error) {
 	inv := reeve.InvocationFrom(ctx)
 	if inv.User == "" {
-		return inv, "", reeve.Errorf(reeve.ToolFailed,
-			"schedules belong to a user, and this call acts for no user")
+		return inv, "", reeve.Errorf(reeve.ToolFailed, "schedules belong to a user, and this call acts for no user")
 	}
 	return inv, inv.User, nil
 }

@@ -72,8 +72,7 @@ func numericVariables(line syntax.Node) map[string]bool {
 		case *syntax.WordIter:
 			record(n.Name.Value, len(n.Items) > 0 &&
 				!slices.ContainsFunc(n.Items, func(w *syntax.Word) bool {
-					return !rangePattern.MatchString(w.Lit()) &&
-						!empty.isNumber(w)
+					return !rangePattern.MatchString(w.Lit()) && !empty.isNumber(w)
 				}))
 		case *syntax.BinaryArithm:
 			if w, ok := n.X.(*syntax.Word); ok && n.Op == syntax.Assgn {

@@ -38,8 +38,7 @@ func TestO04_DenyCoversAllSpellings(t *testing.T) {
 		}
 	}
 	for _, line := range []string{`printf -v 'a[$(id >&2)]' x`, `test -v 'a[$(id >&2)]'`} {
-		if err := (policy{allow: []string{"printf", "test"}, operators: []string{}}).
-			check(line); reeve.CodeOf(err) != reeve.Denied {
+		if err := (policy{allow: []string{"printf", "test"}, operators: []string{}}).check(line); reeve.CodeOf(err) != reeve.Denied {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
@@ -128,8 +127,7 @@ func TestO04_RefusesEvaluatedText(t *testing.T) {
 		t.Error(err)
 	}
 	free := policy{allow: []string{"*"}, operators: operators()}
-	if err := free.check(halves +
-		`read PATH; set -k; echo $((z)) ${!z} ${z@P} $"hi"; declare -i i=$z; [ $z ]`); err != nil {
+	if err := free.check(halves + `read PATH; set -k; echo $((z)) ${!z} ${z@P} $"hi"; declare -i i=$z; [ $z ]`); err != nil {
 		t.Error("without lists:", err)
 	}
 }
@@ -221,8 +219,7 @@ y"`, "a *.txt"} {
 		}
 	}
 	for _, line := range []string{"a 'b", "a $(", "if a", "a )", "", "  # nothing"} {
-		if err := (policy{allow: []string{"*"}, operators: operators()}).
-			check(line); reeve.CodeOf(err) != reeve.Validation {
+		if err := (policy{allow: []string{"*"}, operators: operators()}).check(line); reeve.CodeOf(err) != reeve.Validation {
 			t.Errorf("%q: %v", line, err)
 		}
 	}

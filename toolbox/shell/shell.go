@@ -207,8 +207,7 @@ func (p *Pack) readSettings(config json.RawMessage) (s settings, err error) {
 
 // limitToPrincipals removes the network, variables and time that the agents in the principal chain do not also have.
 // Check applies the policy of each of them to the command line. statePolicy is the policy for the state of a session.
-func (p *Pack) limitToPrincipals(s settings, chain []json.RawMessage) (_ settings, statePolicy policy,
-	err error) {
+func (p *Pack) limitToPrincipals(s settings, chain []json.RawMessage) (_ settings, statePolicy policy, err error) {
 	statePolicy = s.policy()
 	for _, config := range chain {
 		their, err := p.readSettings(config)

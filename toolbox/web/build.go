@@ -133,8 +133,7 @@ func (b *Builder) newClient(follows bool) *http.Client {
 
 func invalidTool(t reeve.Tool, f []reeve.Field) error {
 	slices.SortStableFunc(f, func(a, b reeve.Field) int { return cmp.Compare(a.Path, b.Path) })
-	return &reeve.Error{Code: reeve.Validation, Message: "tool " + t.ID + " is invalid: " + f[0].Message,
-		Fields: f}
+	return &reeve.Error{Code: reeve.Validation, Message: "tool " + t.ID + " is invalid: " + f[0].Message, Fields: f}
 }
 
 // checker collects the errors in a spec while it builds the request.

@@ -96,8 +96,7 @@ func TestI10_ReportsInvalidSpecs(t *testing.T) {
 		_, err := localBuilder().Build(row(c.effect, c.spec))
 		e := wantCode(t, err, reeve.Validation)
 		if !slices.ContainsFunc(e.Fields, func(f reeve.Field) bool {
-			return f.Path == c.path && f.Message != "" &&
-				f.Expected != ""
+			return f.Path == c.path && f.Message != "" && f.Expected != ""
 		}) {
 			t.Errorf("%s %s: %+v does not name %s", c.effect, c.spec, e.Fields, c.path)
 		}

@@ -43,12 +43,10 @@ func TestG21_SecretsAreSentAndRedacted(t *testing.T) {
 		},
 		"url": func(r *http.Request) (int, string, string) { return 200, "text/plain", r.RequestURI },
 		"form": func(*http.Request) (int, string, string) {
-			return 200, "text/plain",
-				url.QueryEscape(theSecret)
+			return 200, "text/plain", url.QueryEscape(theSecret)
 		},
 		"error": func(r *http.Request) (int, string, string) {
-			return 400, "text/plain",
-				r.Header.Get("X-Api-Key")
+			return 400, "text/plain", r.Header.Get("X-Api-Key")
 		},
 		"server error": func(r *http.Request) (int, string, string) { return 500, "text/html", r.URL.RawQuery },
 		"type":         func(*http.Request) (int, string, string) { return 200, "image/" + theSecret, "\xff" },

@@ -84,19 +84,17 @@ func TestO05_MachineIsNotVisible(t *testing.T) {
 			"echo x > f; tar -P --transform 's,^f,/srv/evil,' -cf a.tar f && tar -P -xf a.tar": "",
 			"mkdir -p up; echo x > up/f; tar -P --transform 's,^up,../../..,' -cf b.tar up && tar -P -xf b.tar && " +
 				"test ! -e ../../../f": "",
-			"ln -s / slash; cat slash" + b.top +
-				"/secret.txt": "",
-			"ln -s ../other/note.txt n; cat n": "",
-			"mkdir -p d; mount --bind / d":     "",
-			"cp /proc/1/root" + b.top +
-				"/secret.txt .": "",
-			"dd if=/dev/zero of=/dev/mem bs=1 count=1": "",
-			"mount -t tmpfs none /tmp":                 "",
-			"unshare -r id":                            "",
-			"echo hi > mine && cat mine":               "hi\n",
-			"echo hi > $TMPDIR/x && cat $TMPDIR/x":     "hi\n",
-			"cd && pwd | grep -c .":                    "1\n",
-			"echo x 2>/dev/null >/dev/null; echo $?":   "0\n",
+			"ln -s / slash; cat slash" + b.top + "/secret.txt": "",
+			"ln -s ../other/note.txt n; cat n":                 "",
+			"mkdir -p d; mount --bind / d":                     "",
+			"cp /proc/1/root" + b.top + "/secret.txt .":        "",
+			"dd if=/dev/zero of=/dev/mem bs=1 count=1":         "",
+			"mount -t tmpfs none /tmp":                         "",
+			"unshare -r id":                                    "",
+			"echo hi > mine && cat mine":                       "hi\n",
+			"echo hi > $TMPDIR/x && cat $TMPDIR/x":             "hi\n",
+			"cd && pwd | grep -c .":                            "1\n",
+			"echo x 2>/dev/null >/dev/null; echo $?":           "0\n",
 		} {
 			if r := b.sh(line, confine.Limits{}); string(r.Stdout) != want || (want == "") == (r.ExitCode == 0) {
 				t.Errorf("%s: exit %d, %q, %q", line, r.ExitCode, r.Stdout, r.Stderr)

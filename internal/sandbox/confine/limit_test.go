@@ -114,8 +114,7 @@ func TestO06_BombsStayInside(t *testing.T) {
 			_ = os.Remove(name)
 		}
 		if b.mode == confine.Namespaces {
-			if temp := b.sh("head -c 50000000 /dev/zero > /tmp/big; wc -c < /tmp/big",
-				confine.Limits{Temp: 2 << 20}); strings.TrimSpace(string(temp.Stdout)) != "2097152" {
+			if temp := b.sh("head -c 50000000 /dev/zero > /tmp/big; wc -c < /tmp/big", confine.Limits{Temp: 2 << 20}); strings.TrimSpace(string(temp.Stdout)) != "2097152" {
 				t.Errorf("a large temporary file: %s %s", temp.Stdout, temp.Stderr)
 			}
 		}
@@ -189,8 +188,7 @@ func TestO05_BadCommandsAreRefused(t *testing.T) {
 			says    string
 		}{
 			"no command": {code: reeve.Validation, says: "empty"},
-			"NUL": {command: confine.Command{Args: []string{"echo", "a\x00b"}}, code: reeve.Validation,
-				says: "NUL"},
+			"NUL":        {command: confine.Command{Args: []string{"echo", "a\x00b"}}, code: reeve.Validation, says: "NUL"},
 			"directory outside": {command: confine.Command{Args: []string{"true"}, Dir: "../other"},
 				code: reeve.Validation, says: "not in the workspace"},
 			"no directory": {command: confine.Command{Args: []string{"true"}, Dir: "nowhere"},

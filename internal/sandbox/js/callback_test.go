@@ -108,8 +108,7 @@ func TestK01_DelegatedCall(t *testing.T) {
 	h.functions["with"] = func(_ context.Context, args []js.Arg) (any, error) {
 		kept = args[1].Func
 		return "left aside", args[1].Func.CallAndReturn(func(err error) {
-			heard = append(heard,
-				fmt.Sprint("done ", string(args[0].JSON), " ", err))
+			heard = append(heard, fmt.Sprint("done ", string(args[0].JSON), " ", err))
 		}, args[0].JSON)
 	}
 	for source, want := range map[string]string{

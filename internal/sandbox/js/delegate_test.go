@@ -29,8 +29,7 @@ func (s *keeper) note(format string, args ...any) {
 
 func newKeeper() *keeper {
 	s := &keeper{host: standard()}
-	s.functions["note"] = func(_ context.Context, args []js.Arg) (any,
-		error) {
+	s.functions["note"] = func(_ context.Context, args []js.Arg) (any, error) {
 		s.note("note %s", args[0].JSON)
 		return nil, nil
 	}

@@ -25,22 +25,17 @@ func TestK22_Bombs(t *testing.T) {
 		limits js.Limits
 		kinds  []js.Kind
 	}{
-		"array hog": {`const a = []; for (;;) a.push(new Array(1000).fill(0))`, long,
-			[]js.Kind{js.Memory}},
+		"array hog":         {`const a = []; for (;;) a.push(new Array(1000).fill(0))`, long, []js.Kind{js.Memory}},
 		"object hog":        {`let o = null; for (;;) o = {o, s: 'x'}`, long, []js.Kind{js.Memory}},
 		"doubling string":   {`let s = 'ab'; for (;;) s += s`, long, []js.Kind{js.Memory, js.Thrown}},
 		"hundred megabytes": {`const s = 'x'.repeat(100e6); s.length`, long, []js.Kind{js.Memory, js.Thrown}},
-		"many big buffers": {`const b = []; for (;;) b.push(new Uint8Array(1 << 20))`, long,
-			[]js.Kind{js.Memory}},
-		"map hog": {`const m = new Map(); for (let i = 0;; i++) m.set(i, {})`, long,
-			[]js.Kind{js.Memory}},
-		"closure hog": {`let f = () => 1; for (;;) { const g = f; f = () => g }`, long,
-			[]js.Kind{js.Memory}},
-		"promise hog": {`const a = []; for (;;) a.push(new Promise(() => {}))`, long, []js.Kind{js.Memory}},
+		"many big buffers":  {`const b = []; for (;;) b.push(new Uint8Array(1 << 20))`, long, []js.Kind{js.Memory}},
+		"map hog":           {`const m = new Map(); for (let i = 0;; i++) m.set(i, {})`, long, []js.Kind{js.Memory}},
+		"closure hog":       {`let f = () => 1; for (;;) { const g = f; f = () => g }`, long, []js.Kind{js.Memory}},
+		"promise hog":       {`const a = []; for (;;) a.push(new Promise(() => {}))`, long, []js.Kind{js.Memory}},
 		"regexp hog": {`const a = []; for (let i = 0;; i++) a.push(new RegExp('a{' + i % 1000 + '}b' + i))`,
 			long, []js.Kind{js.Memory}},
-		"symbol hog": {`const a = []; for (;;) a.push(Symbol('x'.repeat(100)))`, long,
-			[]js.Kind{js.Memory}},
+		"symbol hog":   {`const a = []; for (;;) a.push(Symbol('x'.repeat(100)))`, long, []js.Kind{js.Memory}},
 		"big integers": {`let n = 3n; for (;;) n *= n`, short, []js.Kind{js.Memory, js.Thrown, js.Timeout}},
 		"JSON of big things": {
 			`const a = Array.from({length: 1e5}, (_, i) => 'item ' + i); let s = a; for (;;) s = [JSON.stringify(s), s]`, long, []js.Kind{js.Memory, js.Thrown}},
@@ -60,10 +55,8 @@ func TestK22_Bombs(t *testing.T) {
 			[]js.Kind{js.Timeout}},
 		"endless iterator": {`Array.from({ [Symbol.iterator]: () => ({ next: () => ({ done: false }) }) })`,
 			short, []js.Kind{js.Timeout, js.Memory}},
-		"endless getter": {`const o = { get x() { for (;;) {} } }; JSON.stringify(o)`, short,
-			[]js.Kind{js.Timeout}},
-		"endless proxy": {`const p = new Proxy({}, { get() { for (;;) {} } }); p.x`, short,
-			[]js.Kind{js.Timeout}},
+		"endless getter":   {`const o = { get x() { for (;;) {} } }; JSON.stringify(o)`, short, []js.Kind{js.Timeout}},
+		"endless proxy":    {`const p = new Proxy({}, { get() { for (;;) {} } }); p.x`, short, []js.Kind{js.Timeout}},
 		"endless toJSON":   {`({ toJSON() { for (;;) {} } })`, short, []js.Kind{js.Timeout}},
 		"endless valueOf":  {`+{ valueOf() { for (;;) {} } }`, short, []js.Kind{js.Timeout}},
 		"endless then":     {`await { then() { for (;;) {} } }`, short, []js.Kind{js.Timeout}},
@@ -85,8 +78,7 @@ func TestK22_Bombs(t *testing.T) {
 		"deep getters":   {`const o = { get x() { return this.x } }; o.x`, long, []js.Kind{js.Stack}},
 		"deep proxies": {`let p = {}; for (let i = 0; i < 1e5; i++) p = new Proxy(p, {}); p.x`, long,
 			[]js.Kind{js.Stack, js.Memory}},
-		"deep toString": {`const a = []; a[0] = { toString: () => String(a) }; String(a)`, long,
-			[]js.Kind{js.Stack}},
+		"deep toString": {`const a = []; a[0] = { toString: () => String(a) }; String(a)`, long, []js.Kind{js.Stack}},
 		"deep source": {`eval('('.repeat(1e5) + '1' + ')'.repeat(1e5))`, long,
 			[]js.Kind{js.Stack, js.Memory, js.Thrown}},
 		"deep regexp": {`new RegExp('('.repeat(1e5) + ')'.repeat(1e5))`, long,
@@ -189,8 +181,7 @@ func TestK22_TimeoutSeenByHostCallFirst(t *testing.T) {
 	h := standard()
 	h.functions["lasts"] = func(ctx context.Context, _ []js.Arg) (any, error) {
 		<-ctx.Done()
-		return nil,
-			context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	for _, source := range []string{"\n  await lasts()", "\n  lasts(); await never()",
 		"\n  await lasts().catch(() => {}); throw 1"} {
@@ -216,8 +207,7 @@ func TestCancel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(context.Background())
 			h := standard()
-			h.functions["started"] = func(context.Context, []js.Arg) (any,
-				error) {
+			h.functions["started"] = func(context.Context, []js.Arg) (any, error) {
 				cancel(errors.New("enough"))
 				return nil, nil
 			}
@@ -233,8 +223,7 @@ func TestCancel(t *testing.T) {
 	}
 	full := newPool(t, js.Config{Max: 1})
 	busy, free := make(chan struct{}), make(chan struct{})
-	h := &host{functions: map[string]function{"hold": func(context.Context, []js.Arg) (any,
-		error) {
+	h := &host{functions: map[string]function{"hold": func(context.Context, []js.Arg) (any, error) {
 		close(busy)
 		<-free
 		return nil, nil
@@ -310,8 +299,8 @@ func settle(t *testing.T, p *js.Pool) {
 		t.Fatal(err)
 	}
 	before := -1
-	for deadline := reeve.Monotonic().
-		Add(10 * time.Second); reeve.Since(deadline) < 0; time.Sleep(20 * time.Millisecond) {
+	for deadline := reeve.Monotonic().Add(10 * time.Second); reeve.Since(deadline) < 0; time.Sleep(
+		20 * time.Millisecond) {
 		if n := runtime.NumGoroutine() + children(t); n == before {
 			return
 		} else {

@@ -107,8 +107,7 @@ func standard() *host {
 			return nil, reeve.Errorf(reeve.NotFound, "no such letter").Hintf("look in the other box")
 		},
 		"abort": func(context.Context, []js.Arg) (any, error) {
-			return nil,
-				js.Abort(errors.New("that was a mutation"))
+			return nil, js.Abort(errors.New("that was a mutation"))
 		},
 		"never": func(ctx context.Context, _ []js.Arg) (any, error) { <-ctx.Done(); return nil, ctx.Err() },
 		"testWithCallback": func(ctx context.Context, args []js.Arg) (any, error) { // calls back and doubles

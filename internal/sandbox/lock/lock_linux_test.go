@@ -60,18 +60,15 @@ func inside(target string) {
 		"new namespace":  func() error { return unix.Unshare(unix.CLONE_NEWUSER) },
 		"mount":          func() error { return unix.Mount("none", "/tmp", "tmpfs", 0, "") },
 		"io_uring": func() error {
-			_, _, errno := unix.RawSyscall(unix.SYS_IO_URING_SETUP, 1, 0,
-				0)
+			_, _, errno := unix.RawSyscall(unix.SYS_IO_URING_SETUP, 1, 0, 0)
 			return orNil(errno)
 		},
 		"bpf": func() error {
-			_, _, errno := unix.RawSyscall(unix.SYS_BPF, 0, 0,
-				0)
+			_, _, errno := unix.RawSyscall(unix.SYS_BPF, 0, 0, 0)
 			return orNil(errno)
 		},
 		"keys": func() error {
-			_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING,
-				false)
+			_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false)
 			return err
 		},
 		"raise its limits":  func() error { return unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 16, Max: 16}) },

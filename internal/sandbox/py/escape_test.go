@@ -57,8 +57,7 @@ var probes = map[string]string{
 		"'ctypes', 'subprocess', 'importlib', 'inspect', 'builtins'): attempt(exec, 'import ' + n + ' as x\\nif " +
 		"x.__name__ != \"builtins\" or True: pass\\nassert hasattr(x, \"system\") or hasattr(x, \"open\") and x.open " +
 		"is not open or hasattr(x, \"socket\") or hasattr(x, \"get_objects\")', G)",
-	"builtins' import": walk +
-		"attempt(B['__import__'], 'os')\nattempt(vars(__builtins__)['__import__'], 'posix')",
+	"builtins' import": walk + "attempt(B['__import__'], 'os')\nattempt(vars(__builtins__)['__import__'], 'posix')",
 	"import as a str": walk +
 		"class S(str):\n  def __eq__(s, o): return True\n  def __hash__(s): return hash('json')\nx = " +
 		"__import__(S('os'))\nattempt(lambda: x.system)",

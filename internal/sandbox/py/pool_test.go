@@ -22,8 +22,7 @@ func counting(t *testing.T, c py.Config) (*py.Pool, *atomic.Int32) {
 
 func runFor(t *testing.T, p *py.Pool, owner string) {
 	t.Helper()
-	if r, err := p.Run(context.Background(), py.Code{Owner: owner, Source: "print(1)"},
-		py.Limits{Time: time.Minute}); err != nil || string(r.Stdout) != "1\n" {
+	if r, err := p.Run(context.Background(), py.Code{Owner: owner, Source: "print(1)"}, py.Limits{Time: time.Minute}); err != nil || string(r.Stdout) != "1\n" {
 		t.Fatalf("%+v, %v", r, err)
 	}
 }
@@ -52,8 +51,7 @@ func TestI11_WorkersAreStartedAhead(t *testing.T) {
 		t.Error("no worker")
 	}
 	until(t, "a worker that is nobody's", func() bool { return children(t) == 2 })
-	if _, err := p.Run(t.Context(), py.Code{Owner: "a", Source: "while True: pass"},
-		py.Limits{Time: time.Second}); err != nil {
+	if _, err := p.Run(t.Context(), py.Code{Owner: "a", Source: "while True: pass"}, py.Limits{Time: time.Second}); err != nil {
 		t.Error(err)
 	}
 	runFor(t, p, "a")
@@ -144,8 +142,7 @@ func TestI11_CacheIsChecked(t *testing.T) {
 	} {
 		damage()
 		p := newPool(t, py.Config{Dir: dir, Warm: -1, Stderr: quiet(t)})
-		if r, err := p.Run(context.Background(), py.Code{Source: "print(1)"},
-			py.Limits{Time: time.Minute}); err != nil || string(r.Stdout) != "1\n" {
+		if r, err := p.Run(context.Background(), py.Code{Source: "print(1)"}, py.Limits{Time: time.Minute}); err != nil || string(r.Stdout) != "1\n" {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}

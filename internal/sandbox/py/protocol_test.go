@@ -110,8 +110,7 @@ func TestWorkerThatLiesOrDies(t *testing.T) {
 		!r.TimedOut {
 		t.Errorf("silence: %+v, %v", r, err)
 	}
-	if _, err := lying(t, "other version").
-		Run(context.Background(), py.Code{Source: "1"}, py.Limits{}); reeve.CodeOf(err) != reeve.Unavailable {
+	if _, err := lying(t, "other version").Run(context.Background(), py.Code{Source: "1"}, py.Limits{}); reeve.CodeOf(err) != reeve.Unavailable {
 		t.Errorf("another version: %v", err)
 	}
 	if _, err := newPool(t, py.Config{Binary: "/does/not/exist"}).

@@ -47,8 +47,8 @@ func (e *Engine) Backup(ctx context.Context, file string) (err error) {
 	part := filepath.Join(dir, "part")
 	cmd := exec.CommandContext(ctx, "pg_dump", "--format=custom", "--no-owner", "--file="+part, "--dbname="+from)
 	if secret := Password(direct); secret != "" {
-		cmd.Env = append(os.Environ(),
-			"PGPASSWORD="+secret) // not as an argument, because every user can read command lines
+		// not as an argument, because every user can read command lines
+		cmd.Env = append(os.Environ(), "PGPASSWORD="+secret)
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		if ctx.Err() != nil {

@@ -114,8 +114,7 @@ func TestPgBouncer_LeavesNoSessionState(t *testing.T) {
 		if n := queryNumber(t, url, "SELECT count(*) FROM pg_prepared_statements"); n != 0 {
 			t.Errorf("%d prepared statements are left", n)
 		}
-		if n := queryNumber(t, url,
-			"SELECT count(*) FROM pg_settings WHERE name = 'enable_seqscan' AND setting = 'on'"); n != 1 {
+		if n := queryNumber(t, url, "SELECT count(*) FROM pg_settings WHERE name = 'enable_seqscan' AND setting = 'on'"); n != 1 {
 			t.Error("another client has the settings of the engine")
 		}
 	}

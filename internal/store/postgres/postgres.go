@@ -158,8 +158,7 @@ func (e *Engine) CheckPresent() error { return nil }
 // that was moved to another cluster, has another identity. If the user may not read the cluster's identifier, it
 // returns that of the database only.
 func (e *Engine) Identity(ctx context.Context) (id string, err error) {
-	if err := e.pool.QueryRow(ctx, `SELECT oid::text FROM pg_database WHERE datname = current_database()`).
-		Scan(&id); err != nil {
+	if err := e.pool.QueryRow(ctx, `SELECT oid::text FROM pg_database WHERE datname = current_database()`).Scan(&id); err != nil {
 		return "", toFault(err)
 	}
 	var cluster string

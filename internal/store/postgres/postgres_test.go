@@ -67,8 +67,7 @@ func openBare(t *testing.T, hook store.CommitHook) (*postgres.Engine, *sql.DB) {
 			t.Error(err)
 		}
 	})
-	if _, err := h.ExecContext(t.Context(),
-		"CREATE TABLE things (id TEXT PRIMARY KEY, n BIGINT NOT NULL)"); err != nil {
+	if _, err := h.ExecContext(t.Context(), "CREATE TABLE things (id TEXT PRIMARY KEY, n BIGINT NOT NULL)"); err != nil {
 		t.Fatal(err)
 	}
 	return e, h
@@ -376,8 +375,7 @@ func waitForLock(t *testing.T, h *sql.DB) {
 func TestAddMailWhileInboxIsDeleted(t *testing.T) {
 	t.Parallel()
 	const ws, box = "ws_one", "box"
-	for name, first := range map[string]string{"add waits for remove": "remove",
-		"remove waits for add": "add"} {
+	for name, first := range map[string]string{"add waits for remove": "remove", "remove waits for add": "add"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := t.Context()

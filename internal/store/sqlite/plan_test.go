@@ -158,8 +158,7 @@ func slowReason(text, line string) string {
 		return ""
 	}
 	table := m[2]
-	if a := regexp.MustCompile(`(?:FROM|JOIN|UPDATE) (\w+) (?:AS )?` + table + `\b`).
-		FindStringSubmatch(text); a != nil {
+	if a := regexp.MustCompile(`(?:FROM|JOIN|UPDATE) (\w+) (?:AS )?` + table + `\b`).FindStringSubmatch(text); a != nil {
 		table = a[1]
 	}
 	switch {

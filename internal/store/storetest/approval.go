@@ -54,7 +54,8 @@ var approvals = map[string]func(*testing.T, *store.DB){
 		equal(t, list("", "apr_2", 2), "apr_1", "second page")
 		errs := runConcurrently(16, func(i int) error {
 			mine := a
-			mine.State, mine.DecidedBy, mine.Comment = []reeve.ApprovalState{reeve.ApprovalApproved, reeve.ApprovalDenied}[i%2],
+			mine.State, mine.DecidedBy, mine.Comment = []reeve.ApprovalState{reeve.ApprovalApproved,
+				reeve.ApprovalDenied}[i%2],
 				fmt.Sprint("user", i), "comment"
 			return db.Update(ctx, func(tx *store.Tx) error {
 				return tx.Ledger().TransitionApproval(ctx, mine, reeve.ApprovalPending)

@@ -34,7 +34,8 @@ var branches = map[string]func(*testing.T, *store.DB){
 
 		open := func(id string, kind reeve.BranchKind, subject string) (b reeve.Branch) {
 			update(t, db, func(tx *store.Tx) (err error) {
-				b, err = tx.Agents().GetOrInsertBranch(ctx, reeve.Branch{ID: id, WorkspaceID: ws, ProjectID: p.ID, Kind: kind,
+				b, err = tx.Agents().GetOrInsertBranch(ctx, reeve.Branch{ID: id, WorkspaceID: ws, ProjectID: p.ID,
+					Kind:    kind,
 					Subject: subject, Name: "reeve/" + id})
 				return err
 			})

@@ -277,7 +277,8 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 				return tx.Queue().InsertSubscription(ctx, reeve.Subscription{ID: "sub", WorkspaceID: ws, AgentID: a.ID})
 			},
 			"both workspaces": func(tx *store.Tx) error {
-				return firstError([]error{tx.IncrementRevision(ctx, ws), tx.IncrementRevision(ctx, "ws_two"), tx.IncrementRevision(ctx, ws)})
+				return firstError([]error{tx.IncrementRevision(ctx, ws), tx.IncrementRevision(ctx, "ws_two"),
+					tx.IncrementRevision(ctx, ws)})
 			},
 		} {
 			before, other := getRevision(t, db, ws), getRevision(t, db, "ws_two")

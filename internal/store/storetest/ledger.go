@@ -437,8 +437,7 @@ var ledger = map[string]func(*testing.T, *store.DB){
 		wantCode(t, transition(is, func(o *reeve.Operation) { o.State = reeve.Committed }), reeve.Conflict)
 		is.Attempts++
 		must(t, transition(is, func(o *reeve.Operation) {
-			o.State, o.Owner, o.Code = reeve.Unknown, "",
-				reeve.UnknownOutcome
+			o.State, o.Owner, o.Code = reeve.Unknown, "", reeve.UnknownOutcome
 		}))
 		unknown := view(t, db, func(s *store.Snap) ([]reeve.Operation, error) {
 			return s.Ledger().ListUnknown(ctx, ws, 10)
@@ -511,11 +510,20 @@ var ledger = map[string]func(*testing.T, *store.DB){
 			o.RunID = "run_1"
 			return insertOperation(ctx, tx, o)
 		})
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().FindParkedOperation(ctx, ws, "run_1") }),
+		equal(t, view(t, db, func(s *store.Snap) (string, error) {
+			return s.Ledger().FindParkedOperation(ctx, ws,
+				"run_1")
+		}),
 			"op_run", "operation that parks the run")
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().FindParkedOperation(ctx, ws, "run_2") }),
+		equal(t, view(t, db, func(s *store.Snap) (string, error) {
+			return s.Ledger().FindParkedOperation(ctx, ws,
+				"run_2")
+		}),
 			"", "operation that parks another run")
-		equal(t, view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().FindParkedOperation(ctx, ws, "") }), "",
+		equal(t, view(t, db, func(s *store.Snap) (string, error) {
+			return s.Ledger().FindParkedOperation(ctx, ws,
+				"")
+		}), "",
 			"operation that parks an empty run id")
 	},
 

@@ -86,7 +86,8 @@ var mail = map[string]func(*testing.T, *store.DB){
 				}
 			}
 			q := func(most int, words ...string) store.MailSearch {
-				return store.MailSearch{Query: word(words...), Inboxes: in, All: len(in) == len(inboxes), MaxRanked: most}
+				return store.MailSearch{Query: word(words...), Inboxes: in, All: len(in) == len(inboxes),
+					MaxRanked: most}
 			}
 			check(name+": within the ranking limit", q(60, "report"), false, byDate(inSearched(any)))
 			check(name+": over the ranking limit", q(10, "report"), true, byDate(inSearched(any)))

@@ -21,19 +21,23 @@ var notes = map[string]func(*testing.T, *store.DB){
 		equal(t, strings.Join(n.Tags, ","), "drink,food", "tags")
 		again := saveNote(t, db, ann, "Ann drinks tea", "drink", "food")
 		equal(t, again.ID, n.ID, "the id of an equal note")
-		other := saveNote(t, db, store.NoteWriter{Workspace: ws, User: "ben", Origin: reeve.NoteByPerson}, "Ann drinks tea",
+		other := saveNote(t, db, store.NoteWriter{Workspace: ws, User: "ben", Origin: reeve.NoteByPerson},
+			"Ann drinks tea",
 			"drink", "food")
 		if other.ID == n.ID {
 			t.Error("two users share a note")
 		}
 		var after reeve.Note
 		update(t, db, func(tx *store.Tx) (err error) {
-			_, after, err = tx.Notes().ChangeNote(t.Context(), store.NoteWriter{Workspace: ws, User: "ann", Agent: "agt_1",
-				Operation: "op_1", Origin: reeve.NoteByAgent}, n.ID, reeve.NoteChange{Content: new("Ann drinks coffee")})
+			_, after, err = tx.Notes().ChangeNote(t.Context(), store.NoteWriter{Workspace: ws, User: "ann",
+				Agent:     "agt_1",
+				Operation: "op_1", Origin: reeve.NoteByAgent}, n.ID,
+				reeve.NoteChange{Content: new("Ann drinks coffee")})
 			return err
 		})
 		equal(t, after.CreatedAt, n.CreatedAt, "created at")
-		equal(t, fmt.Sprint(after.Version, after.Origin, after.OperationID, after.Tags), "2 agent op_1 [drink food]", "note")
+		equal(t, fmt.Sprint(after.Version, after.Origin, after.OperationID, after.Tags), "2 agent op_1 [drink food]",
+			"note")
 		versions := view(t, db, func(s *store.Snap) ([]reeve.NoteVersion, error) {
 			return s.Notes().ListNoteVersions(t.Context(), n.ID)
 		})
@@ -49,7 +53,8 @@ var notes = map[string]func(*testing.T, *store.DB){
 		}
 		matches := func(text string, tags ...string) string {
 			list := view(t, db, func(s *store.Snap) ([]store.NoteWords, error) {
-				return s.Notes().MatchNotes(t.Context(), store.NoteSearch{Workspace: ws, User: "ann", Text: text, Tags: tags,
+				return s.Notes().MatchNotes(t.Context(), store.NoteSearch{Workspace: ws, User: "ann", Text: text,
+					Tags:  tags,
 					Limit: 10})
 			})
 			return joinIDs(list, func(m store.NoteWords) string { return m.ID })
@@ -63,7 +68,8 @@ var notes = map[string]func(*testing.T, *store.DB){
 		equal(t, matches("coffee"), n.ID, "a restored note")
 		var merged reeve.Note
 		update(t, db, func(tx *store.Tx) (err error) {
-			merged, _, err = tx.Notes().MergeNotes(t.Context(), ann, reeve.Note{Content: "Ann likes hot coffee"}, []string{n.ID})
+			merged, _, err = tx.Notes().MergeNotes(t.Context(), ann, reeve.Note{Content: "Ann likes hot coffee"},
+				[]string{n.ID})
 			return err
 		})
 		equal(t, matches("coffee"), merged.ID, "after a merge")

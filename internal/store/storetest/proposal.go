@@ -142,7 +142,10 @@ var proposals = map[string]func(*testing.T, *store.DB){
 
 		// The operation of an accepted proposal does not park the run that proposed it.
 		parkingOperation := func() string {
-			return view(t, db, func(s *store.Snap) (string, error) { return s.Ledger().FindParkedOperation(ctx, ws, op.RunID) })
+			return view(t, db, func(s *store.Snap) (string, error) {
+				return s.Ledger().FindParkedOperation(ctx, ws,
+					op.RunID)
+			})
 		}
 		update(t, db, func(tx *store.Tx) error {
 			is := op

@@ -278,7 +278,8 @@ var transactions = map[string]func(*testing.T, *store.DB){
 			if a, b := tx.NewID("x"), tx.NewID("x"); a >= b {
 				t.Errorf("ids out of order: %s %s", a, b)
 			}
-			return tx.Ledger().InsertApproval(ctx, reeve.Approval{ID: "apr_1", WorkspaceID: ws, State: reeve.ApprovalPending,
+			return tx.Ledger().InsertApproval(ctx, reeve.Approval{ID: "apr_1", WorkspaceID: ws,
+				State:     reeve.ApprovalPending,
 				ExpiresAt: now.Add(1234567 * time.Millisecond)})
 		})
 		a := view(t, db, func(s *store.Snap) (reeve.Approval, error) {

@@ -25,7 +25,8 @@ func truncate(line *reeve.MailLine) {
 		for end > 0 && !utf8.RuneStart(e.Body[end]) {
 			end--
 		}
-		if e.TruncatedBytes, e.Body = e.TruncatedBytes+int64(len(e.Body)-end), e.Body[:end]; !slices.Contains(line.Problems, cutNote) {
+		if e.TruncatedBytes, e.Body = e.TruncatedBytes+int64(len(e.Body)-end),
+			e.Body[:end]; !slices.Contains(line.Problems, cutNote) {
 			line.Problems = append(line.Problems, cutNote)
 		}
 	}

@@ -126,8 +126,7 @@ func (s *Source) survey() error {
 func parentFolders(rel string) []string {
 	parts := strings.Split(path.Dir(rel), "/")
 	return slices.DeleteFunc(parts, func(p string) bool {
-		return p == "." || p == "cur" || p == "new" ||
-			p == "Maildir"
+		return p == "." || p == "cur" || p == "new" || p == "Maildir"
 	})
 }
 

@@ -155,8 +155,7 @@ func TestI16_Mbox(t *testing.T) {
 	}
 	rest, _ := readItems(t, file, Options{}, positions[1])
 	wantItems(t, rest, "! it does not begin with a header, so it is no mail", "Inbox/ three", "Inbox/ four")
-	if err := os.WriteFile(file, []byte("From d@x Tue Sep  1 10:00:00 2026\n"+mailText("5", "five")),
-		0o644); err != nil {
+	if err := os.WriteFile(file, []byte("From d@x Tue Sep  1 10:00:00 2026\n"+mailText("5", "five")), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	rest, _ = readItems(t, file, Options{}, positions[1])

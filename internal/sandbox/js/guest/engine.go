@@ -182,8 +182,7 @@ func (e *engine) withCString(s string, f func(p uintptr, n quickjs.Tsize_t) valu
 
 func (e *engine) newString(s string) value {
 	return e.withCString(s, func(p uintptr, n quickjs.Tsize_t) value {
-		return quickjs.XJS_NewStringLen(e.tls, e.ctx, p,
-			n)
+		return quickjs.XJS_NewStringLen(e.tls, e.ctx, p, n)
 	})
 }
 

@@ -20,8 +20,7 @@ func (w *worker) finish() {
 		w.fail(wire.Fault{Failure: wire.Memory, Message: "out of memory"})
 	}
 	if !w.hasResult {
-		w.fail(wire.Fault{Failure: wire.Stalled,
-			Message: "the script awaits a promise that can never be settled"})
+		w.fail(wire.Fault{Failure: wire.Stalled, Message: "the script awaits a promise that can never be settled"})
 	}
 	w.send(wire.JSON(wire.KindDone, 0, w.result))
 	w.exit()
