@@ -124,7 +124,7 @@ func (t AgentsTx) StampAgent(ctx context.Context, id string) error {
 	return t.tx.stamp(ctx, SharedAgents, id)
 }
 
-// DeleteAgent deletes an agent, its attachments and its notes. Its calls stay.
+// DeleteAgent deletes an agent and its attachments. Its calls stay, and so do the notes that it wrote.
 func (t AgentsTx) DeleteAgent(ctx context.Context, workspace, id string) error {
 	if err := t.tx.BeginRevision(ctx, workspace); err != nil {
 		return err
@@ -133,9 +133,6 @@ func (t AgentsTx) DeleteAgent(ctx context.Context, workspace, id string) error {
 		return err
 	}
 	if err := t.tx.recordRemoval(ctx, SharedAgents, workspace, id); err != nil {
-		return err
-	}
-	if err := t.tx.exec(ctx, `DELETE FROM notes WHERE workspace_id = $1 AND agent_id = $2`, workspace, id); err != nil {
 		return err
 	}
 	timers, err := t.tx.Queue().openTimerTokens(ctx, workspace, id)

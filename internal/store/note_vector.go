@@ -56,7 +56,7 @@ func (t NotesTx) PutVectors(ctx context.Context, model string, vectors []NoteVec
 		r, ok, err := queryOne(ctx, t.Snap, func(r scanner) (v set, err error) {
 			return v, r.Scan(&v.owner, &v.workspace)
 		}, `UPDATE notes AS o SET vector_model = $3 WHERE o.id = $1 AND o.version = $2 AND o.vector_model <> $3 AND `+
-			isCurrentNote+` RETURNING o.owner, o.workspace_id`, v.NoteID, v.Version, model)
+			isCurrentNote+` RETURNING owner, workspace_id`, v.NoteID, v.Version, model)
 		if err != nil {
 			return err
 		}
@@ -118,8 +118,9 @@ func (t NotesTx) removeVector(ctx context.Context, note string) error {
 	}
 	scan := func(r scanner) (v row, err error) { return v, r.Scan(&v.owner, &v.model, &v.slot) }
 	// lock the set before the slot is read: another server may be moving the vector
-	set, ok, err := queryOne(ctx, t.Snap, scan, `UPDATE note_vector_sets AS s SET vectors = s.vectors - 1 FROM note_vectors v WHERE v.note_id = $1
-		AND s.owner = v.owner AND s.model = v.model RETURNING s.owner, s.model, s.vectors`, note)
+	set, ok, err := queryOne(ctx, t.Snap, scan, `UPDATE note_vector_sets SET vectors = vectors - 1
+		WHERE (owner, model) IN (SELECT owner, model FROM note_vectors WHERE note_id = $1)
+		RETURNING owner, model, vectors`, note)
 	if err != nil || !ok {
 		return err
 	}

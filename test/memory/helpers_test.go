@@ -3,6 +3,7 @@ package memory_test
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"testing"
 
 	"reeve"
@@ -46,12 +47,12 @@ type searched struct {
 	Hint string `json:"hint"`
 }
 
-// call calls a tool as bot and returns the whole result.
+// call calls a tool as bot. A refusal is a result with its code.
 func call(h *reevetest.Host, tool string, args kit.Object, headers ...string) reeve.Result {
 	h.T.Helper()
 	res, p, _ := kit.TryCall(h, "bot", kit.Call{"tool": tool, "args": args}, headers...)
-	if p.Code != "" {
-		h.T.Fatalf("%s: %+v", tool, p)
+	if p.Code != "" { // the gate refused it
+		return reeve.Result{Code: p.Code, Message: p.Detail, IsError: true}
 	}
 	return res
 }
@@ -83,13 +84,8 @@ func waitForVectors(h *reevetest.Host, query, note string) {
 	kit.Eventually(h.T, "note "+note+" is found by meaning", func() bool {
 		var got api.NoteSearch
 		h.Want(http.StatusOK, &got, "GET", "/api/notes/search?q="+url.QueryEscape(query), nil)
-		for _, n := range got.Notes {
-			for _, m := range n.Matched {
-				if n.ID == note && m == "meaning" {
-					return true
-				}
-			}
-		}
-		return false
+		return slices.ContainsFunc(got.Notes, func(n reeve.NoteHit) bool {
+			return n.ID == note && slices.Contains(n.Matched, "meaning")
+		})
 	})
 }

@@ -189,14 +189,14 @@ func TestO11_NotesOfOthers(t *testing.T) {
 		t.Errorf("ann sees %v", got)
 	}
 	h.Want(http.StatusCreated, &n, "POST", "/api/notes", kit.Object{"content": "still mine"}, ann...)
-	h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/bot", nil) // forgets everybody
-	if got := kit.ListNotes(h, "", ann...); len(got) != 0 {
-		t.Errorf("of an agent that is gone, ann sees %v", got)
+	h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/bot", nil) // notes belong to the user
+	if got := kit.ListNotes(h, "", ann...); len(got) != 1 {
+		t.Errorf("after the agent was deleted, ann sees %v", got)
 	}
 	h.Agent("bot")
-	for what, body := range map[string]kit.Object{"an unknown agent": {"agent": "nobody", "content": "x"},
+	for what, body := range map[string]kit.Object{"an unknown field": {"agent": "nobody", "content": "x"},
 		"nothing":  {"content": " "},
-		"too much": {"content": strings.Repeat("ä", 1500)}} {
+		"too much": {"content": strings.Repeat("ä", 4001)}} {
 		if r := h.Do("POST", "/api/notes", body, ann...); r.Status < 400 || r.Status >= 500 {
 			t.Errorf("%s: %d %s", what, r.Status, r.Body)
 		}

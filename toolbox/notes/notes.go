@@ -1,6 +1,7 @@
 package notes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -32,6 +33,9 @@ type searchArgs struct {
 	Tags         []string `json:"tags,omitempty" maxItems:"100" doc:"Only notes that have all of these tags"`
 	Conversation bool     `json:"include_conversation,omitempty" doc:"True to search the user's recent turns too"`
 }
+
+// defaultTopK is the default number of results.
+const defaultTopK = 5
 
 type updateArgs struct {
 	NoteID  string    `json:"note_id" maxLength:"64"`
@@ -270,7 +274,7 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (results, error) {
 		return out, err
 	}
 	got, err := p.Recaller.Recall(ctx, reeve.NoteQuery{WorkspaceID: inv.Workspace, UserID: inv.User, Text: in.Query,
-		Tags: tags, Limit: in.TopK})
+		Tags: tags, Limit: cmp.Or(in.TopK, defaultTopK)})
 	if err != nil {
 		return out, err
 	}
@@ -282,7 +286,7 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (results, error) {
 		out.Hint = "Notes were searched by words only: " + got.WordsOnly
 	}
 	if in.Conversation {
-		turns, err := p.searchTurns(ctx, inv, in.Query, in.TopK)
+		turns, err := p.searchTurns(ctx, inv, in.Query, cmp.Or(in.TopK, defaultTopK))
 		if err != nil {
 			return out, err
 		}
