@@ -93,7 +93,7 @@ func FailureClassOf(c Code) FailureClass {
 		return AuthFailure
 	case Forbidden, Denied, OutOfScope, BudgetExceeded, ApprovalRequired, Stopped:
 		return PermissionFailure
-	// UnknownOutcome comes from the database here. A call of unknown outcome waits for a person and fails no run.
+	// Here UnknownOutcome is an uncertain commit. A call of unknown outcome waits for a person and does not fail a run.
 	case Unavailable, RateLimited, Timeout, UnknownOutcome:
 		return NetworkFailure
 	case Internal, Corrupt, Crashed, AssemblyFailed, ModelFailed:
@@ -122,7 +122,7 @@ type ScriptRun struct {
 // Progress is the progress of an automation's run.
 type Progress struct {
 	Done    int     `json:"done" doc:"Items that this run finished"`
-	Skipped int     `json:"skipped" doc:"Items that were done or skipped before"`
+	Skipped int     `json:"skipped" doc:"Items passed over: done, skipped or in need of attention before this run"`
 	Failed  int     `json:"failed"`
 	Total   int     `json:"total,omitempty" doc:"Number of items, if the script reported it"`
 	Current string  `json:"current,omitempty" doc:"Title of the current item"`
@@ -166,7 +166,7 @@ func (s ItemState) CheckTransition(next ItemState) error {
 	return Errorf(Conflict, "an item cannot change from %q to %q", s, next)
 }
 
-// IsSettled reports whether runs ignore an item in this state.
+// IsSettled reports whether runs may change nothing for an item in this state.
 func (s ItemState) IsSettled() bool {
 	return s == ItemDone || s == ItemSkipped || s == ItemNeedsAttention
 }

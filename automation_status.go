@@ -26,7 +26,7 @@ type FailureState struct {
 	Code            Code         `json:"code,omitempty"`
 	Message         string       `json:"message,omitempty"`
 	RunID           string       `json:"run_id" doc:"Run that failed last"`
-	RootID          string       `json:"root_run_id,omitempty" doc:"Run that the failed run repeats, or that run itself"`
+	RootID          string       `json:"root_run_id,omitempty" doc:"First run of the chain of retries; equals run_id if the failed run was not a retry"`
 	NetworkFailures int          `json:"network_failures,omitempty" doc:"Consecutive network failures"`
 	Repairs         int          `json:"repairs,omitempty" doc:"Repairs started since the last success"`
 	RetryAt         *time.Time   `json:"retry_at,omitempty" doc:"Time of the next retry"`

@@ -201,7 +201,7 @@ type MessageInfo struct {
 	Model         string            `json:"model,omitempty" doc:"said: model of this turn"`
 	ModelRequest  int               `json:"model_request,omitempty" doc:"answer: number of the model request within the turn, from 1"`
 	LastMessage   string            `json:"seen,omitempty" doc:"answer: last message sent to the model"`
-	PendingCalls  []string          `json:"awaits,omitempty" doc:"answer: action messages without a result then"`
+	PendingCalls  []string          `json:"awaits,omitempty" doc:"answer: action messages that had no result when the model was asked"`
 	Spent         Amount            `json:"spent,omitzero" doc:"answer: cost"`
 	Answer        json.RawMessage   `json:"answer,omitempty" doc:"answer: whole answer, as sent back to the model"`
 	ClientHistory *ClientHistory    `json:"given,omitempty" doc:"said: history of a client that keeps its own"`

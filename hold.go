@@ -24,7 +24,7 @@ type HeldKind string
 const (
 	HeldRun          HeldKind = "run"
 	HeldWake         HeldKind = "wake"
-	HeldSchedule     HeldKind = "schedule" // a timer with or without a goal
+	HeldSchedule     HeldKind = "schedule" // any timer; most have a goal
 	HeldOperation    HeldKind = "operation"
 	HeldApproval     HeldKind = "approval"
 	HeldAutomation   HeldKind = "automation"

@@ -23,7 +23,7 @@ type Branch struct {
 	Subject     string      `json:"subject" doc:"Id of the conversation or the agent"`
 	Name        string      `json:"name" doc:"Name in git"`
 	Base        string      `json:"base" doc:"Commit that it started from"`
-	Head        string      `json:"head" doc:"Last commit in the repository"`
+	Head        string      `json:"head" doc:"Last commit of the branch that is in the project's repository"`
 	State       BranchState `json:"state"`
 	Merged      string      `json:"merged,omitempty" doc:"Commit of the last merge"`
 	MergedBy    string      `json:"merged_by,omitempty"`

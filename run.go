@@ -58,15 +58,15 @@ const (
 	WakeSkipped WakeState = "skipped"
 )
 
-// Wake is a request to run an agent. The run key identifies it, so a repeated request is the same row. One run serves
-// all wakes of an agent that are due together.
+// Wake is a request to run an agent. The run key identifies it, so a repeated request is the same row. One run may
+// serve several wakes; see package wake.
 type Wake struct {
 	RunKey      string     `json:"run_key"`
 	WorkspaceID string     `json:"workspace_id"`
 	AgentID     string     `json:"agent_id"`
 	Reason      Reason     `json:"reason"`
 	ReasonID    string     `json:"reason_id,omitempty" doc:"Id of the subscription, timer or user"`
-	SessionID   string     `json:"session_id,omitempty" doc:"Turns only: session id"`
+	SessionID   string     `json:"session_id,omitempty" doc:"Conversation of a turn; otherwise a key of wakes that one run may serve together"`
 	UserID      string     `json:"user_id,omitempty"`
 	Input       string     `json:"input,omitempty" doc:"User's message or schedule's goal"`
 	OperationID string     `json:"operation_id,omitempty" doc:"Operation whose change caused the wake"`

@@ -53,8 +53,8 @@ type Config struct {
 	ApprovalTTL      Duration     `yaml:"approval_ttl" json:"approval_ttl,omitempty" doc:"Time until an unanswered approval expires. Default: 168h"`
 	Retention        Duration     `yaml:"retention" json:"retention,omitempty" doc:"Time to keep full copies of truncated outputs and old versions of changed files; at least 24h. Default: forever"`
 	RetryFirst       Duration     `yaml:"retry_first" json:"retry_first,omitempty" doc:"First delay before retrying to learn the outcome of an operation, or retrying an automation after a network failure. Default: 10s"`
-	RetryMax         Duration     `yaml:"retry_max" json:"retry_max,omitempty" doc:"Longest such delay. Default: 10m"`
-	RetryAttempts    int          `yaml:"retry_attempts" json:"retry_attempts,omitempty" minimum:"1" maximum:"100" doc:"Number of such retries. Default: 5"`
+	RetryMax         Duration     `yaml:"retry_max" json:"retry_max,omitempty" doc:"Longest delay before such a retry. Default: 10m"`
+	RetryAttempts    int          `yaml:"retry_attempts" json:"retry_attempts,omitempty" minimum:"1" maximum:"100" doc:"Retries before a person must decide about an operation, or an automation stops. Default: 5"`
 	MaxRuns          int          `yaml:"max_runs" json:"max_runs,omitempty" minimum:"1" maximum:"256" doc:"Maximum number of concurrent runs. Default: 128"`
 	RunAttempts      int          `yaml:"run_attempts" json:"run_attempts,omitempty" minimum:"1" maximum:"1000" doc:"Attempts of a run, including the first, before crashes fail it. Default: 5"`
 	DelegationDepth  int          `yaml:"delegation_depth" json:"delegation_depth,omitempty" minimum:"1" maximum:"16" doc:"Maximum depth of agents that call agents. Default: 3"`

@@ -141,8 +141,8 @@ func (h *Host) checkRows(ctx context.Context) reeve.PartHealth {
 	return reeve.PartHealth{Name: "rows", Detail: strings.Join(details, "; "),
 		Hint: "nothing was changed. Stop the server, copy the database, then correct or delete each row with sqlite3 " +
 			"or psql, or restore a " +
-			"backup with reeve restore; resume corrected schedules with reeve schedules resume. What does not need " +
-			"these rows goes on"}
+			"backup with reeve restore; resume corrected schedules with reeve schedules resume. Everything that does " +
+			"not need these rows still works"}
 }
 
 // checkSecrets checks that the server's key decrypts all stored secrets. It does not if a lost key was generated again,

@@ -15,7 +15,7 @@ type PythonConfig struct {
 	Disabled bool     `yaml:"disabled" json:"disabled,omitempty" doc:"Disables execute_python. Default: false"`
 	Timeout  Duration `yaml:"timeout" json:"timeout,omitempty" doc:"Time limit of a run. Default: 5s"`
 	MemoryMB int      `yaml:"memory_mb" json:"memory_mb,omitempty" minimum:"16" maximum:"1024" doc:"Memory limit of a run in MiB, including 11 MiB for the interpreter. Default: 50"`
-	OutputKB int      `yaml:"output_kb" json:"output_kb,omitempty" minimum:"1" maximum:"4096" doc:"Kept size of stdout and of stderr, in KiB each. Default: 256"`
+	OutputKB int      `yaml:"output_kb" json:"output_kb,omitempty" minimum:"1" maximum:"4096" doc:"Maximum number of KiB kept of stdout, and of stderr. Default: 256"`
 	MaxRuns  int      `yaml:"max_runs" json:"max_runs,omitempty" minimum:"1" maximum:"64" doc:"Maximum number of concurrent runs; others wait. Default: 4"`
 	Cache    string   `yaml:"cache" json:"cache,omitempty" doc:"Private directory for the unpacked interpreter and its machine code. Default: python in the data directory"`
 }

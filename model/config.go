@@ -129,7 +129,7 @@ func (c Config) providers() (map[string]provider, error) {
 			slices.Contains([]string{"anthropic", "openai", "gemini", "ollama", "rehearsal"}, name):
 			err = settingError("model.servers."+name,
 				reeve.Errorf(reeve.Validation, "model.servers: %q is not a valid server name", name).
-					Hintf("Use letters, digits, - and _. Names of built-in providers are reserved."))
+					Hintf("use letters, digits, - and _; names of built-in providers are reserved"))
 		case e.URL == "":
 			err = settingError("model.servers."+name,
 				reeve.Errorf(reeve.Validation, "model.servers.%s needs a base_url", name))

@@ -73,7 +73,7 @@ func (d *draft) checkSize() error {
 		return nil
 	}
 	return reeve.Errorf(reeve.ModelFailed, "the model's answer is longer than %d MB", maxAnswer>>20).
-		Hintf("Ask for a shorter answer. If the model repeats itself without end, use another model.")
+		Hintf("ask for a shorter answer; if the model repeats itself without end, use another model")
 }
 
 // addText adds a fragment of text. Text after a tool call starts a new part, even if the provider uses the same key for

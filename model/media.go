@@ -73,5 +73,5 @@ func unsupportedMedia(provider string, p Part, accepts string) error {
 		how = "by URL"
 	}
 	return reeve.Errorf(reeve.Unsupported, "%s does not accept %s (%s) %s", provider, fileName(p), kind, how).
-		Hintf("It accepts %s.", accepts)
+		Hintf("it accepts %s", accepts)
 }

@@ -96,7 +96,7 @@ func (m *ollamaModel) endpoint(Request) (string, http.Header) {
 func (m *ollamaModel) buildRequest(r Request, ms []Message, n toolNames) (any, error) {
 	if r.Choice == MustCall {
 		return nil, reeve.Errorf(reeve.Unsupported, "%s cannot force a tool call (tool_choice)", m.server.Name).
-			Hintf("Set tool_choice to auto, or use a model of another provider.")
+			Hintf("set tool_choice to auto, or use a model of another provider")
 	}
 	body := &ollamaRequest{Model: r.Model, Stream: true}
 	if r.Effort != "" {

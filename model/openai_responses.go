@@ -107,7 +107,7 @@ func (m *responsesModel) buildRequest(r Request, ms []Message, n toolNames) (any
 	if len(r.StopAt) > 0 {
 		return nil, reeve.Errorf(reeve.Unsupported, "the Responses API of %s has no stop sequences (stop)",
 			m.server.Name).
-			Hintf("Omit stop, or set the provider's api to chat in reeve.yaml.")
+			Hintf("omit stop, or set the provider's api to chat in reeve.yaml")
 	}
 	p := &responsesRequest{Model: r.Model, Instructions: r.System, MaxTokens: r.MaxTokens, Temperature: r.Temperature,
 		TopP: r.TopP, Stream: true}

@@ -53,8 +53,8 @@ func parsePrices(name string, data []byte) (Prices, error) {
 	if err := yaml.UnmarshalWithOptions(data, &prices, yaml.Strict()); err != nil {
 		return nil, reeve.Errorf(reeve.Validation, "price table %s: %s", name,
 			yaml.FormatError(err, false, true)).
-			Hintf("Write prices in dollars per million tokens, " +
-				"e.g. `openai/gpt-5: {input: 1.25, output: 10, cache_read: 0.125}`.")
+			Hintf("write prices in dollars per million tokens, " +
+				"e.g. `openai/gpt-5: {input: 1.25, output: 10, cache_read: 0.125}`")
 	}
 	for model, p := range prices {
 		if n, ok := p.findInvalid(); ok {
@@ -64,7 +64,7 @@ func parsePrices(name string, data []byte) (Prices, error) {
 		}
 		if !strings.Contains(model, "/") {
 			return nil, reeve.Errorf(reeve.Validation, "price table %s: %s has no provider", name, model).
-				Hintf("Write provider/model.")
+				Hintf("write provider/model")
 		}
 	}
 	return prices, nil

@@ -57,7 +57,7 @@ func Open(c Config) (*Providers, error) {
 		if _, again := c.Names[to]; again || alias == "" {
 			return nil, settingError("model.names."+alias,
 				reeve.Errorf(reeve.Validation, "model.names: %s refers to another alias", alias).
-					Hintf("Write %s: provider/model.", alias))
+					Hintf("write %s: provider/model", alias))
 		}
 		if _, _, err := p.resolve(to); err != nil && reeve.CodeOf(err) == reeve.NotFound {
 			return nil, settingError("model.names."+alias, reeve.Errorf(reeve.Validation, "model.names: %s: %s", alias,
@@ -131,12 +131,12 @@ func (p *Providers) resolve(name string) (provider, string, error) {
 	switch {
 	case !known || rest == "":
 		return provider{}, "", reeve.Errorf(reeve.NotFound, "there is no model %q", name).
-			Hintf("Write provider/model with one of the providers %s, or rehearsal, which needs no key.",
+			Hintf("write provider/model with one of the providers %s, or rehearsal, which needs no key",
 				strings.Join(slices.Sorted(maps.Keys(p.byName)), ", "))
 	case pr.missing != "":
 		return provider{}, "", reeve.Errorf(reeve.ModelFailed, "provider %s of model %s has no key", providerName,
 			name).
-			Hintf("Set %s.", pr.missing)
+			Hintf("set %s", pr.missing)
 	default:
 		return pr, rest, nil
 	}

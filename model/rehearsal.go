@@ -34,7 +34,7 @@ var rehearsalServer = Server{Name: "rehearsal", KeyVar: "the rehearsal script"}
 func (m *rehearsal) Answer(ctx context.Context, r Request, watch func(Delta)) (Answer, error) {
 	if len(m.script.Models) > 0 && !slices.Contains(m.script.Models, r.Model) {
 		return Answer{}, reeve.Errorf(reeve.NotFound, "there is no model %q", r.Model).
-			Hintf("Use one of the models of the rehearsal script: %s.", strings.Join(m.script.Models, ", "))
+			Hintf("use one of the models of the rehearsal script: %s", strings.Join(m.script.Models, ", "))
 	}
 	if len(r.Messages) == 0 {
 		return Answer{}, reeve.Errorf(reeve.Validation, "the request has no messages")

@@ -105,7 +105,7 @@ func (r *references) err() error {
 	}
 	return reeve.Errorf(reeve.Unsupported,
 		"the parameters of tool %s exceed %d KB with all references expanded", r.tool, maxSchema>>10).
-		Hintf("Use fewer references in the schema, or split the tool into several.")
+		Hintf("use fewer references in the schema, or split the tool into several")
 }
 
 // flatten merges the properties of allOf, anyOf and oneOf into the root. Properties that all alternatives of anyOf or

@@ -56,21 +56,21 @@ func (s Server) statusError(status int, h http.Header, kind, message string) err
 	switch {
 	case kind == "insufficient_quota" || kind == "billing_error" || status == http.StatusPaymentRequired:
 		return reeve.Errorf(reeve.ModelFailed, "%s requires payment (HTTP %d): %s", s.Name, status, detail).
-			Hintf("Check the plan and the balance of the account, or use another provider.")
+			Hintf("check the plan and the balance of the account, or use another provider")
 	case status == http.StatusTooManyRequests:
 		e := reeve.Errorf(reeve.RateLimited, "%s received too many requests (HTTP 429): %s", s.Name, detail).
-			Hintf("Try again later.")
+			Hintf("try again later")
 		e.RetryAfter = retryAfter(h)
 		return e
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return reeve.Errorf(reeve.ModelFailed, "%s rejected the key (HTTP %d): %s", s.Name, status, detail).
-			Hintf("Check %s.", s.KeyVar)
+			Hintf("check %s", s.KeyVar)
 	case status == http.StatusNotFound:
 		return reeve.Errorf(reeve.ModelFailed, "%s does not know the model or the URL (HTTP 404): %s", s.Name, detail).
-			Hintf("Check the model's name and the server's URL.")
+			Hintf("check the model's name and the server's URL")
 	case status == http.StatusRequestTimeout || status >= 500:
 		e := reeve.Errorf(reeve.Unavailable, "%s is not available (HTTP %d): %s", s.Name, status, detail).
-			Hintf("Try again later.")
+			Hintf("try again later")
 		e.RetryAfter = retryAfter(h)
 		return e
 	default:
@@ -83,7 +83,7 @@ func (s Server) statusError(status int, h http.Header, kind, message string) err
 func (s Server) redirectError(status int, to *url.URL) error {
 	at := url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}
 	return reeve.Errorf(reeve.ModelFailed, "%s redirects to %s (HTTP %d); redirects are not followed", s.Name,
-		s.quote(at.String()), status).Hintf("If the server has moved, set base_url to its new URL.")
+		s.quote(at.String()), status).Hintf("if the server has moved, set base_url to its new URL")
 }
 
 // connectionError returns the error for a failed connection. It includes the cause as text only, without the URL, which
@@ -97,7 +97,7 @@ func (s Server) connectionError(ctx context.Context, err error) error {
 		err = u.Err
 	}
 	return reeve.Errorf(reeve.Unavailable, "the connection to %s failed: %s", s.Name, s.quote(err.Error())).
-		Hintf("Check the network and the server's URL.")
+		Hintf("check the network and the server's URL")
 }
 
 // truncatedError returns the error for a stream that ended too early.

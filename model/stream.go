@@ -63,7 +63,7 @@ func (s Server) post(ctx context.Context, address string, h http.Header, body an
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(raw))
 	if err != nil {
 		return nil, reeve.Errorf(reeve.ModelFailed, "the URL of %s is invalid", s.Name).
-			Hintf("Check the server's base_url.")
+			Hintf("check the server's base_url")
 	}
 	if h != nil {
 		req.Header = h

@@ -44,7 +44,7 @@ func (a *app) printBatch(b api.BatchRequest, got api.BatchResponse) error {
 			switch resultExitCode(r) {
 			case exitFailed:
 				state = string(r.Code)
-			case exitNotDone:
+			case exitPending:
 				state = string(r.State)
 			}
 			fmt.Fprintf(w, "--- %s %s %s\n", b.Calls[i].Tool, r.CallID, state)

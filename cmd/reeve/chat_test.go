@@ -84,7 +84,7 @@ func TestChat_CallWithUnknownOutcome(t *testing.T) {
 	var errs bytes.Buffer
 	p := &pipeView{chatSession: &chatSession{app: &app{environment: environment{err: &errs}}},
 		approval: &reeve.Frame{Tool: "send", Message: "server response \x1b[2J"}}
-	if err := p.finish(t.Context()); err != (exitError{exitNotDone}) || strings.ContainsRune(errs.String(), 0x1b) ||
+	if err := p.finish(t.Context()); err != (exitError{exitPending}) || strings.ContainsRune(errs.String(), 0x1b) ||
 		!strings.Contains(errs.String(), "send waits: server response") {
 		t.Errorf("%v: %q", err, errs.String())
 	}

@@ -59,10 +59,10 @@ func (p *pipeView) finish(ctx context.Context) error {
 	case p.approval != nil && p.approval.ApprovalID != "":
 		p.notef("%s needs approval: reeve approvals approve %s", p.approval.Tool, p.approval.ApprovalID)
 		p.notef("then continue: reeve chat %s --conversation %s", p.conversation.AgentID, p.conversation.ID)
-		return exitError{exitNotDone}
+		return exitError{exitPending}
 	case p.approval != nil:
 		p.notef("%s waits: %s", p.approval.Tool, sanitize(p.approval.Message))
-		return exitError{exitNotDone}
+		return exitError{exitPending}
 	case p.last.State == reeve.RunCompleted && !p.hasMessage && !p.json:
 		return p.printOutput(ctx, p.last.TurnID)
 	case p.last.State == reeve.RunCompleted:

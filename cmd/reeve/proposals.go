@@ -236,7 +236,7 @@ func (a *app) printDecision(d reeve.SetDecision) error {
 			i.Proposal.State == reeve.ProposalStale:
 			code = exitFailed
 		case i.Proposal.State == reeve.ProposalUnknown && code == exitDone:
-			code = exitNotDone
+			code = exitPending
 		}
 	}
 	err := a.print(d, func(w io.Writer) {

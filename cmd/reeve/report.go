@@ -16,7 +16,7 @@ const (
 	exitDone    = 0
 	exitFailed  = 1
 	exitUsage   = 2
-	exitNotDone = 3
+	exitPending = 3
 )
 
 // usageError is an invalid command line.
@@ -52,7 +52,7 @@ func (a *app) reportError(err error, command string) int {
 		e = &reeve.Error{Code: reeve.Internal, Message: err.Error(), Err: err}
 	}
 	if e.Code == reeve.UnknownOutcome || e.Code == reeve.Canceled {
-		code = exitNotDone
+		code = exitPending
 	}
 	a.showError(e)
 	return code

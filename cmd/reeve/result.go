@@ -35,7 +35,7 @@ func (a *app) printResult(res reeve.Result) error {
 func resultExitCode(res reeve.Result) int {
 	switch {
 	case isPending(res), res.State == reeve.ProposedOp:
-		return exitNotDone
+		return exitPending
 	case res.IsError, res.State == reeve.Failed, res.State == reeve.DeniedOp:
 		return exitFailed
 	}

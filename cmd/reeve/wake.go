@@ -89,7 +89,7 @@ func (a *app) printAccepted(agent string, w reeve.Wake, run reeve.Run, err error
 	} else {
 		a.notef("follow:    reeve runs --agent %s", agent)
 	}
-	return exitError{exitNotDone}
+	return exitError{exitPending}
 }
 
 // printOutcome prints the output of a run to standard output, and everything else to standard error. If the run did
@@ -103,7 +103,7 @@ func (a *app) printOutcome(r reeve.Run) error {
 		}
 	case code == exitDone:
 		printContent(a.out, r.Output)
-	case code == exitNotDone:
+	case code == exitPending:
 		a.notef("run %s is %s: %s", r.ID, r.State, sanitize(r.Output))
 		a.notef("decide: reeve inbox")
 		a.notef("follow: reeve runs show %s --wait", r.ID)
@@ -129,5 +129,5 @@ func runExitCode(s reeve.RunState) int {
 	case s.IsFinal():
 		return exitFailed
 	}
-	return exitNotDone
+	return exitPending
 }

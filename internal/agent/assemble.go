@@ -30,7 +30,7 @@ type AssemblyInput struct {
 	UserMessage     model.Message    `json:"user_message" doc:"The user's message"`
 	RecentTurns     []TurnSnapshot   `json:"recent_turns" doc:"Earlier turns, oldest first. They are cached and must not be changed"`
 	Summary         string           `json:"summary,omitempty" doc:"Summary of the turns before recent_turns"`
-	Notes           []reeve.Note     `json:"notes,omitempty" doc:"Relevant notes about the user, best first"`
+	Notes           []reeve.Note     `json:"notes,omitempty" doc:"Notes that fit the message, best first, then pinned and latest ones"`
 	ActiveTurns     []ActiveTurn     `json:"active_turns,omitempty" doc:"Other open turns of the conversation"`
 	ModelProfileID  string           `json:"model_profile_id" doc:"The model's name"`
 	Instructions    string           `json:"instructions,omitempty" doc:"Instructions with variables inserted"`

@@ -49,7 +49,7 @@ func NewDelegation(cfg DelegationConfig) *Delegation {
 	return &Delegation{DelegationConfig: cfg, changed: notify.New()}
 }
 
-// Wakeup makes Deadlines check now.
+// Wakeup makes [Deadlines] look for passed deadlines now.
 func (d *Delegation) Wakeup() { d.changed.Notify() }
 
 // Delegate starts a task for another agent, in a new conversation. That agent gets only the input.
@@ -194,9 +194,8 @@ func (d *Delegation) checkChain(ctx context.Context, tx *store.Tx, a reeve.Deleg
 		return reeve.Errorf(reeve.Denied, "this call would form a cycle: %s", path).
 			Hintf("answer with what you have; the caller is waiting")
 	}
-	return reeve.Errorf(reeve.Denied, "calls between agents may nest %d deep, and this call would exceed that: %s",
-		d.Depth,
-		path).Hintf("do the task yourself, or answer with what you have")
+	return reeve.Errorf(reeve.Denied, "agents may call agents at most %d deep: %s", d.Depth, path).
+		Hintf("do the task yourself, or answer with what you have")
 }
 
 // OnRunEnd stores the result of the call that began a run, in the transaction that ends the run.

@@ -11,8 +11,8 @@ import (
 // longTurnPage is how many messages of a long turn are read at once.
 const longTurnPage = 10 * messagesPerTurn
 
-// describeLongTurn returns an earlier turn that is too long to be read with others, without its messages. It returns
-// false if the turn has nothing to show.
+// describeLongTurn returns an earlier turn without its messages, because the turn is too long to be read together with
+// others. It returns false if the turn has nothing to show.
 func (v *turn) describeLongTurn(ctx context.Context, s *store.Snap, t TurnSnapshot) (p pastTurn, ok bool, err error) {
 	first, err := s.Ledger().RunMessages(ctx, v.run.WorkspaceID, t.ID, "", 1)
 	if err != nil || !startsWithInput(first) || first[0].ThreadID != v.run.ThreadID {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	maxMatchingNotes = 8      // notes that share words with the user's message
-	maxLatestNotes   = 4      // latest notes
+	maxMatchingNotes = 8      // notes that fit the user's message
+	maxLatestNotes   = 4      // pinned notes, filled up with the latest ones
 	maxNotesPerTurn  = 5      // notes extracted from one turn
 	maxTranscript    = 40_000 // bytes of a turn that notes are extracted from
 	maxNoteTokens    = 800    // tokens of the answer with the notes

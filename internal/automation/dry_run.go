@@ -36,7 +36,7 @@ func (w *execution) previewCall(ctx context.Context, c reeve.Call, t reeve.Tool)
 	}
 	w.mu.Lock()
 	o := w.itemOfCall[c.Ref]
-	if o == nil || w.operations[c.Ref] == "" { // by its arguments the call is a read
+	if o == nil || w.operations[c.Ref] == "" { // a call that changes nothing is not part of the plan
 		w.mu.Unlock()
 		return nil, nil
 	}

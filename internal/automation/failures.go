@@ -88,7 +88,7 @@ func clearFailure(ctx context.Context, tx *store.Tx, agent, why string) error {
 // enqueueRetry enqueues a run with the input of another. The key identifies the new run.
 func enqueueRetry(ctx context.Context, tx *store.Tx, run reeve.Run, key string, at time.Time) error {
 	fresh, err := tx.Queue().InsertWake(ctx, reeve.Wake{RunKey: key, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID,
-		Reason: reeve.ReasonRetry, ReasonID: rootRun(run), SessionID: store.ManualLane + key, UserID: run.UserID,
+		Reason: reeve.ReasonRetry, ReasonID: rootRun(run), SessionID: store.ManualSession + key, UserID: run.UserID,
 		Input: run.Input, Origins: run.Origins, ScheduledAt: run.ScheduledAt, DueAt: at, State: reeve.WakeQueued,
 		OnBehalfOf: run.OnBehalfOf})
 	if err != nil || !fresh {

@@ -151,8 +151,8 @@ func (w *execution) enterItem(ctx context.Context, id, title string) (*openItem,
 	return o, nil
 }
 
-// checkItemFree aborts the run if another run is processing the item. Only steps of other runs can run at the same
-// time.
+// checkItemFree aborts the run if another run is processing the item. Only a run that is a step of another
+// run can overlap with this one.
 func (w *execution) checkItemFree(ctx context.Context, v reeve.Item) error {
 	if v.State != reeve.ItemProcessing || v.LastRun == w.run.ID || v.LastRun == "" || w.isDryRun() {
 		return nil
@@ -196,7 +196,7 @@ func (w *execution) checkItemUnresolved(ctx context.Context, o *openItem) error 
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.abort(reeve.Errorf(reeve.Conflict, "item %q was resolved by a person meanwhile", o.ID).
+	return w.abort(reeve.Errorf(reeve.Conflict, "a person skipped or restarted item %q while it was processed", o.ID).
 		Hintf("completed calls remain; run the automation again for the other items"))
 }
 

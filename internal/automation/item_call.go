@@ -15,7 +15,7 @@ func isRead(t reeve.Tool, input json.RawMessage) bool {
 	return err == nil && !isMutation(t, canonjson.CanonicalValue(v))
 }
 
-// isMutation reports whether a call changes something. Without a Reads function the tool's effect decides.
+// isMutation reports whether a call changes something. If the tool has no IsRead, its effect decides.
 func isMutation(t reeve.Tool, args json.RawMessage) bool {
 	return t.Effect.Mutates() && (t.IsRead == nil || !t.IsRead(args))
 }
@@ -108,9 +108,8 @@ func (w *execution) resolveOperation(ctx context.Context, c callClaim, t reeve.T
 			defer w.mu.Unlock()
 			w.needsAttention = true
 			return "", w.abort(reeve.Errorf(reeve.Conflict,
-				"%s was called before with the same identity in item %q, but with other content (operation %s)", t.ID,
-				c.item,
-				was.ID).
+				"item %[2]q has already called %[1]s for the same target with other arguments (operation %[3]s)",
+				t.ID, c.item, was.ID).
 				Hintf("a person must decide: reprocess the item, or skip it"))
 		}
 		return op, w.checkPaused(ctx) // a replayed call writes nothing that would detect a pause

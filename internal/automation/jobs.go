@@ -139,7 +139,7 @@ func (j *Jobs) open(ctx context.Context, tx *store.Tx, k reeve.ScriptJob) (reeve
 // wakeWorker enqueues a run of the job's agent, with the job as its input.
 func (j *Jobs) wakeWorker(ctx context.Context, tx *store.Tx, k reeve.ScriptJob, at time.Time) error {
 	_, err := tx.Queue().InsertWake(ctx, reeve.Wake{RunKey: k.RunKey, WorkspaceID: k.WorkspaceID, AgentID: k.WorkerID,
-		Reason: reeve.ReasonScriptJob, ReasonID: k.ID, SessionID: store.ScriptJobLane + k.ID,
+		Reason: reeve.ReasonScriptJob, ReasonID: k.ID, SessionID: store.ScriptJobSession + k.ID,
 		UserID: k.UserID, Input: renderBrief(k), DueAt: at, State: reeve.WakeQueued})
 	return err
 }

@@ -108,7 +108,7 @@ func (r *Runner) beginStep(ctx context.Context, s reeve.AutomationStep) (run ree
 			key, run.Input = s.Key, string(s.Input) // a process that resumes the run needs the input
 		}
 		run.Key = reeve.DeriveID("wake", "step", of.ID, m.AgentID, key)
-		run.SessionID = store.StepLane + run.Key
+		run.SessionID = store.StepSession + run.Key
 		note := reeve.ScriptRun{RunKey: run.Key, RunID: run.ID, WorkspaceID: run.WorkspaceID, AgentID: run.AgentID,
 			Type: reeve.ProductionRun}
 		if fresh, err = tx.Automations().InsertScriptRun(ctx, note); err != nil {

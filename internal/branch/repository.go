@@ -72,7 +72,7 @@ type repositoryState struct {
 	tip                string // commit of the default branch
 	branch             string // commit of the requested branch; empty if it does not exist
 	isCheckedOut       bool   // the requested branch is checked out in a worktree
-	isDefaultElsewhere bool   // the default branch is checked out in another worktree than the main one
+	isDefaultElsewhere bool   // the default branch is checked out in a different worktree from the main one
 	hasFilters         bool   // the repository configures filter programs
 }
 

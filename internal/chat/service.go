@@ -122,8 +122,9 @@ func checkCanTalk(a reeve.Agent) error {
 }
 
 // BeginTurn begins a turn. It stores the user message, the wake, the run and the first frame in one transaction, and
-// then passes the run to the Queue. A repeated key returns the existing turn and false. It fails with Conflict if the
-// key was used with a different request.
+// then passes the run to the Queue. A turn does not wait for other turns of the conversation; its model is told of
+// them. A repeated key returns the existing turn and false. It fails with Conflict if the key was used with a different
+// request.
 func (d *Service) BeginTurn(ctx context.Context, who reeve.Principal, conversation, key string,
 	r reeve.TurnRequest) (turn reeve.Turn, isNew bool, err error) {
 	if err := checkTurn(r); err != nil {

@@ -201,7 +201,7 @@ func TestW12_RandomOrder(t *testing.T) {
 	}
 }
 
-// Each client gets every stored frame once and in order if commits, publications and reads are concurrent.
+// Each client gets every stored frame once and in order even if commits, publications and reads are concurrent.
 func TestW12_Concurrent(t *testing.T) {
 	t.Parallel()
 	w := newHarness(t)

@@ -186,7 +186,7 @@ func (o *OpenAI) vectors(data []byte, n int) ([][]float32, error) {
 		}
 		if len(d.Embedding) != want {
 			e := o.invalid("a vector has %d dimensions instead of %d", len(d.Embedding), want)
-			return nil, e.Hintf("Check the model's name and the dimensions in the configuration.")
+			return nil, e.Hintf("check the model's name and the dimensions in the configuration")
 		}
 		scaleToUnit(d.Embedding)
 		vectors[d.Index] = d.Embedding
@@ -197,32 +197,32 @@ func (o *OpenAI) vectors(data []byte, n int) ([][]float32, error) {
 	return vectors, nil
 }
 
-// refused returns the error for an answer with another status than 200.
+// refused returns the error for an answer with a status other than 200.
 func (o *OpenAI) refused(status int, h http.Header, body []byte) error {
 	kind, message := openaiError(body)
 	what := fmt.Sprintf("(HTTP %d): %s", status, o.quote(message))
 	switch {
 	case kind == "insufficient_quota" || status == http.StatusPaymentRequired:
 		return reeve.Errorf(reeve.ModelFailed, "the embeddings server requires payment %s", what).
-			Hintf("Check the account's plan and balance.")
+			Hintf("check the account's plan and balance")
 	case status == http.StatusTooManyRequests:
 		e := reeve.Errorf(reeve.RateLimited, "the embeddings server gets too many requests %s", what).
-			Hintf("Try again later.")
+			Hintf("try again later")
 		e.RetryAfter = retryAfter(h)
 		return e
 	case status == http.StatusRequestTimeout || status >= 500:
-		e := reeve.Errorf(reeve.Unavailable, "the embeddings server fails %s", what).Hintf("Try again later.")
+		e := reeve.Errorf(reeve.Unavailable, "the embeddings server fails %s", what).Hintf("try again later")
 		e.RetryAfter = retryAfter(h)
 		return e
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return reeve.Errorf(reeve.ModelFailed, "the embeddings server refuses the key %s", what).
-			Hintf("Check the API key of the embeddings server.")
+			Hintf("check the API key of the embeddings server")
 	case status == http.StatusNotFound:
 		return reeve.Errorf(reeve.ModelFailed, "the embeddings server has no such model or address %s", what).
-			Hintf("Check the model's name and the server's address.")
+			Hintf("check the model's name and the server's address")
 	case status >= 300 && status < 400:
 		return reeve.Errorf(reeve.ModelFailed, "the embeddings server redirects to another address %s", what).
-			Hintf("Set the server's new address.")
+			Hintf("set the server's new address")
 	default:
 		return reeve.Errorf(reeve.ModelFailed, "the embeddings server refuses the request %s", what)
 	}
@@ -261,13 +261,13 @@ func (o *OpenAI) lost(ctx context.Context, err error) error {
 		err = u.Err
 	}
 	return reeve.Errorf(reeve.Unavailable, "the connection to the embeddings server failed: %s", o.quote(err.Error())).
-		Hintf("Check the network and the server's address.")
+		Hintf("check the network and the server's address")
 }
 
 // invalid returns the error for an answer that is not in OpenAI's form.
 func (o *OpenAI) invalid(format string, args ...any) *reeve.Error {
 	return reeve.Errorf(reeve.ModelFailed, "the answer of the embeddings server is invalid: %s",
-		o.quote(fmt.Sprintf(format, args...))).Hintf("Check that the address is one of an OpenAI-compatible server.")
+		o.quote(fmt.Sprintf(format, args...))).Hintf("check that the address is one of an OpenAI-compatible server")
 }
 
 // maxQuote is the length of a server's own words in an error.

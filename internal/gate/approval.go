@@ -42,8 +42,8 @@ func (r *Recorder) park(ctx context.Context) (res reeve.Result, err error) {
 	return res, nil
 }
 
-// writeParked inserts the operation of a new call. For a resumed call, which a budget stops after its first approval,
-// it updates the operation.
+// writeParked inserts the operation of a new call. A call that was approved and then exceeded a budget is parked again:
+// its operation exists, so it is updated.
 func (r *Recorder) writeParked(ctx context.Context, tx *store.Tx, op reeve.Operation) error {
 	if r.resumed != nil {
 		op.Spent, op.Attempts, op.ResolvedBy, op.Resolution = r.resumed.Spent, r.resumed.Attempts, r.resumed.ResolvedBy,

@@ -70,8 +70,8 @@ func (c *caller) delegators(includeCaller bool) []reeve.Delegator {
 	return list
 }
 
-// principals lists the agents whose rights limit the call. An agent that acts apart, with its own rights only, removes
-// all agents before it from the list.
+// principals lists the agents whose rights limit the call. If an operator gave an agent in the chain
+// its own rights (OwnRights), the agents before it do not limit the call.
 func (c *caller) principals() []principal {
 	for i := len(c.chain) - 1; i >= 0; i-- {
 		if c.chain[i].OwnRights {
@@ -118,8 +118,8 @@ func reviveHint(a reeve.Agent) string {
 	return "a member can activate it: reeve agents update " + a.Name + " --lifecycle active"
 }
 
-// grantReason returns why the agent has a tool, or an empty string if it does not have it. List is the list of tools of
-// the call, or nil.
+// grantReason returns why the agent has a tool, or an empty string if it does not have it. list holds
+// the only tools that the call allows; nil means no such limit.
 func (v *agentView) grantReason(list []string, id string) string {
 	_, attached := v.attached[id]
 	switch {

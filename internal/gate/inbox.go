@@ -107,8 +107,8 @@ func checkAnswerable(a reeve.Approval, now time.Time) error {
 	return reeve.Errorf(reeve.Conflict, "the approval has %s", why).Hintf("nothing was executed; %s", askAgainHint)
 }
 
-// checkShownCall returns a conflict if the approval shows another call than the one that would run, because a row was
-// changed in the database. The arguments of an undo are shown redacted, so they cannot be compared.
+// checkShownCall returns a conflict if the approval shows a different call from the one that would run, because a row
+// was changed in the database. The arguments of an undo are shown redacted, so they cannot be compared.
 func checkShownCall(ctx context.Context, s *store.Snap, a reeve.Approval, op reeve.Operation) error {
 	c, err := s.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {
@@ -237,8 +237,8 @@ func (i *Inbox) closeExpired(ctx context.Context,
 	return closed, err
 }
 
-// Resolve applies a person's resolution of an operation of unknown outcome. The resolution refers to in.Tries tries, or
-// to the current number if in.Tries is nil. It fails with Stale if the operation was retried since and is unknown
+// Resolve applies a person's resolution of an operation of unknown outcome. in.Attempts is the number of attempts that
+// the person saw; nil means the current number. It fails with Stale if the operation was retried since and is unknown
 // again.
 func (i *Inbox) Resolve(ctx context.Context, workspace, id string, in reeve.ResolveRequest,
 	by string) (op reeve.Operation, err error) {

@@ -46,13 +46,13 @@ func (r *Recorder) operationAfter(was reeve.Operation, o outcome) reeve.Operatio
 	is := was
 	is.Owner, is.NextAttemptAt, is.TimeoutAt = "", nil, nil
 	is.Spent = was.Spent.Plus(o.spent)
-	if o.status != awaiting { // an awaited outcome counts as a try when it arrives
+	if o.status != awaiting { // an awaited outcome counts as an attempt when it arrives
 		is.Attempts++
 	}
 	if o.err != nil {
 		is.Code, is.Message = o.err.Code, o.err.Message
 	}
-	tries := r.g.Backoff.Attempts // a person who resolves it with retry allows the same number of tries again
+	attempts := r.g.Backoff.Attempts // after each such number of attempts a person must decide
 	switch {
 	case o.status == succeeded:
 		is.State, is.Code, is.Message = reeve.Committed, "", ""
@@ -61,10 +61,10 @@ func (r *Recorder) operationAfter(was reeve.Operation, o outcome) reeve.Operatio
 	case o.status == awaiting:
 		is.TimeoutAt = r.awaitDeadline(o)
 		is.NextAttemptAt, is.Code, is.Message = is.TimeoutAt, reeve.InProgress, "waiting for an outcome from outside"
-	case is.Effect == reeve.Unsafe || o.isFinal || is.Attempts%tries == 0:
+	case is.Effect == reeve.Unsafe || o.isFinal || is.Attempts%attempts == 0:
 		is.State, is.Code, is.Resolution = reeve.Unknown, reeve.UnknownOutcome, ""
 	default:
-		next := reeve.Now().Add(r.g.Backoff.After(is.Attempts % tries))
+		next := reeve.Now().Add(r.g.Backoff.After(is.Attempts % attempts))
 		is.NextAttemptAt = &next
 	}
 	return is

@@ -10,7 +10,7 @@ import (
 )
 
 // computePreview computes what the call would change, if that is requested or needed. It is needed for a person who
-// decides on the call, to refuse a stale base, and for the base that keyed and verifiable tools show.
+// decides on the call, to refuse a stale base, and to record the base of keyed and verifiable tools.
 func (d *decider) computePreview(ctx context.Context) (string, error) {
 	t := d.tool()
 	if t.Preview == nil {
@@ -41,7 +41,7 @@ func (d *decider) computePreview(ctx context.Context) (string, error) {
 		want = d.resumed.Base
 	}
 	if want != "" && want != v.Base {
-		return "", reeve.Errorf(reeve.Stale, "the base of the change is out of date").
+		return "", reeve.Errorf(reeve.Stale, "the target has changed since the preview").
 			Hintf("preview the change again and apply the new preview")
 	}
 	d.preview, d.previewIsForPerson = &v, isForPerson

@@ -9,8 +9,9 @@ import (
 )
 
 // Undo makes the call that undoes an operation. The call passes the gate like any other and has the user of the
-// operation, not the user who requests the undo. Repeating an undo returns the first result. An undo that failed, was
-// refused or was itself undone can be made again.
+// operation, not the user who requests the undo. The tool refuses it with Stale if the
+// target has changed since. Repeating an undo returns the first result. An undo that failed, was refused or was itself
+// undone can be made again.
 func (g *Gate) Undo(ctx context.Context, workspace, id, by string, via reeve.Via) (reeve.Result, error) {
 	var op reeve.Operation
 	var info reeve.ActionInfo
@@ -19,7 +20,7 @@ func (g *Gate) Undo(ctx context.Context, workspace, id, by string, via reeve.Via
 		if op, err = s.Ledger().GetOperation(ctx, workspace, id); err != nil {
 			return err
 		}
-		if key, err = currentKey(ctx, s, workspace, undoKey(id)); err != nil {
+		if key, err = nextUsableID(ctx, s, workspace, undoKey(id)); err != nil {
 			return err
 		}
 		if op.State == reeve.ProposedOp {
@@ -64,16 +65,17 @@ func undoKey(operation string) string {
 	return reeve.DeriveID(reeve.PrefixOperation, "undo", operation)
 }
 
-// currentKey returns the operation id to use for a repeatable action. It follows the sequence of ids that starts with
-// first and returns the first id that is unused or whose operation is not void.
-func currentKey(ctx context.Context, s *store.Snap, workspace, first string) (string, error) {
+// nextUsableID returns the operation id for an action that can be repeated after it failed or was undone. Such an
+// attempt uses up its id. nextUsableID returns the first id of the sequence that is unused or whose operation is not
+// void.
+func nextUsableID(ctx context.Context, s *store.Snap, workspace, first string) (string, error) {
 	for again, key := 1, first; ; again++ {
 		op, used, err := s.Ledger().FindOperation(ctx, workspace, key)
 		if err != nil || !used {
 			return key, err
 		}
-		noEffect, err := isVoid(ctx, s, op)
-		if err != nil || !noEffect {
+		void, err := isVoid(ctx, s, op)
+		if err != nil || !void {
 			return key, err
 		}
 		key = reeve.RetryKey(first, again)
@@ -107,7 +109,7 @@ func isVoid(ctx context.Context, s *store.Snap, op reeve.Operation) (bool, error
 
 // wasUndone reports whether a committed operation is undone at present. An undo that was itself undone does not count.
 func wasUndone(ctx context.Context, s *store.Snap, op reeve.Operation) (bool, error) {
-	key, err := currentKey(ctx, s, op.WorkspaceID, undoKey(op.ID))
+	key, err := nextUsableID(ctx, s, op.WorkspaceID, undoKey(op.ID))
 	if err != nil {
 		return false, err
 	}

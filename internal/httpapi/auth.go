@@ -25,7 +25,8 @@ type authenticator struct {
 	limit  limiter
 }
 
-// authenticate requires a valid token for the named workspace on every request to /api. Other paths pass.
+// authenticate requires a valid token for the named workspace on every request to /api. Handlers of
+// other paths, such as /v1 and sockets, call identify themselves.
 func (a *authenticator) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, "/api/") && r.URL.Path != "/api" {

@@ -15,7 +15,7 @@ import (
 
 type callInput struct {
 	AgentPath
-	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"Makes the call once; per user and session or run"`
+	Key  string `header:"Idempotency-Key" maxLength:"255" doc:"Requests with the same key make the call only once. A key is valid per user and session, or per user and run"`
 	Body api.CallRequest
 }
 

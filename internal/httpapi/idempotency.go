@@ -266,7 +266,7 @@ func (i *idempotency) claim(ctx context.Context, req store.Request) (old store.R
 }
 
 // saveResponse stores the response, or releases the key if the request failed. It does so even if the client has
-// disconnected. If saveResponse fails, the next request with the same key is made again.
+// disconnected. If saveResponse fails, the next request with the same key is executed again.
 func (i *idempotency) saveResponse(r *http.Request, a *attempt, got *responseRecorder) {
 	if got.status < http.StatusBadRequest && a.stored != nil && a.stored.Saved {
 		return

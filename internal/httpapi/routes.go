@@ -8,8 +8,8 @@ import (
 	"reeve"
 )
 
-// registerRoutes registers every route under /api. The routes of conversations, the journal, automations, mail and
-// branches are registered by functions of their own.
+// registerRoutes registers every route under /api, those of conversations, the journal, automations, mail and branches
+// through their own functions.
 func registerRoutes(router huma.API, s *services) {
 	const (
 		get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch,

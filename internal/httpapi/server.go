@@ -59,7 +59,7 @@ type Config struct {
 	MetricsToken string
 }
 
-// Delegations resumes calls of agents that wait for the run of another agent. Wakeup checks for ended runs at once.
+// Delegations ends calls that wait too long for another agent. Wakeup makes it look for passed deadlines now.
 type Delegations interface{ Wakeup() }
 
 // services holds what the handlers of several resources share.

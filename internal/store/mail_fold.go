@@ -43,5 +43,5 @@ func foldWord(w string) string {
 	return w
 }
 
-// foldAttachmentWord is foldWord for a word of an attachment's name.
+// foldAttachmentWord folds a word of an attachment's name. The prefix ë marks such words in the index.
 func foldAttachmentWord(w string) string { return "ë" + foldWord(w) }

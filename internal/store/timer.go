@@ -54,7 +54,7 @@ func (t QueueTx) PutTimer(ctx context.Context, v reeve.Timer) error {
 func (t QueueTx) SkipFirings(ctx context.Context, id, why string) error {
 	return t.tx.exec(ctx, `UPDATE wakes SET state = 'skipped', why = $4 WHERE state = 'queued'
 		AND agent_id = (SELECT agent_id FROM timers WHERE id = $1) AND session_id IN ($2, $3)`,
-		id, TimerLane+id, ScheduleLane+id, why)
+		id, TimerSession+id, ScheduleSession+id, why)
 }
 
 // lockLiveAgent returns a Conflict if the agent is destroyed. Otherwise it keeps the agent from being destroyed until

@@ -134,20 +134,20 @@ func (s Queue) GetWake(ctx context.Context, key string) (reeve.Wake, error) {
 	return w, err
 }
 
-// Prefixes of the sessions of wakes that are not turns. One run serves all subscription wakes of an agent together, but
-// a run for a wake with a session serves only that session. The runs of an agent run one after another. Schedules are
-// an exception: their runs do not wait for each other, so that a slow schedule does not delay the others.
+// Prefixes of the session ids of wakes that are not turns. Only wakes of the same session are merged into one run.
+// Sessions of schedules and steps are also lanes: runs of different schedules do not wait for each other, so that a
+// slow schedule does not delay the others. All other runs of an agent share one lane.
 const (
-	ScheduleLane = "schedule:" // plus the timer's id; the run gets the schedule's goal
-	TimerLane    = "timer:"    // plus the timer's id; the timer has no goal
-	ManualLane   = "manual:"   // plus the run key
-	StepLane     = "step:"     // plus the run key; a step of another run, which waits for it
+	ScheduleSession = "schedule:" // plus the timer's id; the run gets the schedule's goal
+	TimerSession    = "timer:"    // plus the timer's id; the timer has no goal
+	ManualSession   = "manual:"   // plus the run key
+	StepSession     = "step:"     // plus the run key; a step of another run, which waits for it
 	// plus the script job's id; like a schedule, its run does not wait for the agent's other work
-	ScriptJobLane = "schedule:script_job:"
+	ScriptJobSession = "schedule:script_job:"
 )
 
 // IsStep reports whether a run is a step of another run.
-func IsStep(run reeve.Run) bool { return strings.HasPrefix(run.SessionID, StepLane) }
+func IsStep(run reeve.Run) bool { return strings.HasPrefix(run.SessionID, StepSession) }
 
 // laneOf returns the lane of a run within its agent: the session, or "" for the lane that all other runs share. It has
 // no meaning for a turn.
@@ -160,8 +160,8 @@ func laneOf(reason reeve.Reason, session string) string {
 
 // hasOwnLane reports whether a run waits only for other runs of the same session or, if it is a turn, for none.
 func hasOwnLane(reason reeve.Reason, session string) bool {
-	return reason == reeve.ReasonUser || strings.HasPrefix(session, ScheduleLane) || strings.HasPrefix(session,
-		StepLane)
+	return reason == reeve.ReasonUser || strings.HasPrefix(session, ScheduleSession) || strings.HasPrefix(session,
+		StepSession)
 }
 
 // DueAgent is an agent that is due to run, either for one session or for all its other wakes together.

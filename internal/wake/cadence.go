@@ -219,7 +219,7 @@ func (c Cadence) Due(last, now time.Time, m reeve.Misfire) (d Due) {
 	}
 	d.Next, _ = c.Next(now)
 
-	// Firings to run and missed firings are at most maxDue each. One more shows that there are older ones.
+	// At most maxDue firings are run and at most maxDue are listed as missed. One more entry shows that there are more.
 	passed := c.listPassed(first, last, now, 2*maxDue+1)
 	newest := passed[len(passed)-1]
 	firstRun, mergesAll := len(passed), false // passed[firstRun:] are run

@@ -1,6 +1,6 @@
 // Package wake decides when agents run.
 //
-// A wake is a row (store.Wake) that requests a run because of a change that the agent watches, a timer, or a person.
+// A wake is a row (reeve.Wake) that requests a run because of a change that the agent watches, a timer, or a person.
 // The key of the wake is the run key, so the same request is queued once, even by several servers.
 //
 //   - Queue accepts requests for runs. Other packages use it without knowing the Scheduler.
@@ -17,9 +17,9 @@
 // One run serves several wakes when possible: all changes that an agent watches, or all queued firings of a timer,
 // unless its misfire policy is RunAllMissed. A manual wake is served alone.
 //
-// Each agent has one run at a time, because a lane has at most one row in open_runs. A schedule (a timer with a goal)
-// has a lane of its own. Its runs wait for each other, but not for other runs of the agent. Throttle and mode apply to
-// the agent in every lane.
+// Each lane of an agent has one run at a time, because a lane has at most one row in open_runs. The wakes of an agent
+// share one lane. Each schedule (a timer with a goal) has a lane of its own. Turns have no lane and never wait.
+// Throttle and mode apply to the agent in every lane.
 //
 // When a run is ended from outside (by a person, or because its agent is destroyed), the transaction touches the
 // workspace. Therefore no call that the gate judged before can be recorded afterwards.

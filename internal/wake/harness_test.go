@@ -228,7 +228,7 @@ func (w *harness) checkAllEnded() {
 	until := map[string]time.Time{} // end of the latest run, by lane
 	for _, r := range slices.Backward(w.listRuns("")) {
 		lane := r.AgentID
-		if strings.HasPrefix(r.SessionID, store.ScheduleLane) {
+		if strings.HasPrefix(r.SessionID, store.ScheduleSession) {
 			lane += r.SessionID
 		}
 		if r.StartedAt.Before(until[lane]) {

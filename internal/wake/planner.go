@@ -92,7 +92,8 @@ func (p *Planner) Apply(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (
 	set((*string)(&t.Notify), string(q.Notification))
 	hasTime := q.CadenceType != "" || q.Timezone != ""
 	isSame := hasTime && p.hasSameTimes(t, before)
-	// The old spelling stays, unless the new one would mean another time after a later change of the zone.
+	// Keep the value as the user wrote it before. Exception: only one of the two has an offset, because a later change
+	// of the zone would move the other.
 	if isSame && t.Zone == before.Zone && (t.Kind != KindOnce || isInstant(t.Value) == isInstant(before.Value)) {
 		t.Value = before.Value
 	}

@@ -93,7 +93,7 @@ func (q *Queue) WakeIn(ctx context.Context, tx *store.Tx, w reeve.Wake,
 		Reason: reeve.ReasonManual, ReasonID: w.UserID, UserID: w.UserID, Input: input, DueAt: tx.Now(),
 		State: reeve.WakeQueued, CreatedAt: tx.Now(),
 		OnBehalfOf: w.OnBehalfOf}
-	w.SessionID = store.ManualLane + w.RunKey // a lane of its own, so that it is served alone
+	w.SessionID = store.ManualSession + w.RunKey // no other wake has this session, so it is served alone
 	if isNew, err = tx.Queue().InsertWake(ctx, w); err != nil || isNew {
 		return w, isNew, err
 	}

@@ -61,13 +61,14 @@ func (r *Scheduler) fireTimer(ctx context.Context, tx *store.Tx, t reeve.Timer,
 	for _, f := range d.Run {
 		w := reeve.Wake{RunKey: firingKey(t, f.At), WorkspaceID: t.WorkspaceID, AgentID: t.AgentID,
 			Reason: reeve.ReasonTimer, ReasonID: t.ID, UserID: t.UserID,
-			SessionID: store.TimerLane + t.ID, Input: t.Goal, ScheduledAt: &f.At, DueAt: f.At, State: reeve.WakeQueued,
+			SessionID: store.TimerSession + t.ID, Input: t.Goal, ScheduledAt: &f.At, DueAt: f.At,
+			State:      reeve.WakeQueued,
 			OnBehalfOf: t.OnBehalfOf}
 		if f.CatchUp {
 			w.Reason = reeve.ReasonCatchup
 		}
 		if t.Goal != "" && !isAutomation {
-			w.SessionID = store.ScheduleLane + t.ID
+			w.SessionID = store.ScheduleSession + t.ID
 		}
 		wakes = append(wakes, w)
 		t.LastAt = &f.At

@@ -34,7 +34,7 @@ func TestK15_CrashInAHandler(t *testing.T) {
 			old = reevetest.StartWith(t, kit.FastConfig(t), tools...)
 			was := newAutomation(t, old, "mailer", source)
 			before := func() string { d.mu.Lock(); defer d.mu.Unlock(); return fmt.Sprint(d.done["b1"]) }
-			was.MustComplete() // in a world of its own: it knows nothing of the crash
+			was.MustComplete() // the old server continues on its own copy of the database
 			kit.Equal(t, before(), "1", "the first effect")
 			d.mu.Lock()
 			delete(d.done, "b2") // what the lost server did after it was lost

@@ -59,7 +59,7 @@ func TestK19_SaveDuringAFailure(t *testing.T) {
 	cfg := kit.FastConfig(t)
 	cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 	a := newAutomation(t, reevetest.StartWith(t, cfg, newEffectLog().tools()...), "mailer", `oops()`)
-	c := kit.ExecPostgres(t, cfg.Database, // whoever writes what a failure led to waits for us
+	c := kit.ExecPostgres(t, cfg.Database, // the trigger blocks the insert of a failure until the test unlocks it
 		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
 		`CREATE TRIGGER wait BEFORE INSERT ON automation_failures FOR EACH ROW EXECUTE FUNCTION wait()`,
 		`SELECT pg_advisory_lock(1)`)

@@ -83,7 +83,7 @@ func TestG10_VerifiableInAScript(t *testing.T) {
 	t.Run("not applied", func(t *testing.T) {
 		w := kit.NewWitness(t)
 		a := crashMidScript(t, w, reeve.Verifiable, kit.VerifySpec(w, nil))
-		w.Forget() // the far side lost it
+		w.Forget() // the witness lost its data
 		first := w.Keys()[0]
 		a.WaitForRun(reeve.RunCompleted)
 		effects, _ := w.Count()

@@ -21,12 +21,12 @@ func TestK10_EndpointWithMethods(t *testing.T) {
 	var asked []string
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in struct{ Method, Which string }
-		_ = json.NewDecoder(r.Body).Decode(&in) // what cannot be read is asked for as nothing
+		_ = json.NewDecoder(r.Body).Decode(&in) // an invalid body leaves the fields empty
 		mu.Lock()
 		defer mu.Unlock()
 		asked = append(asked, strings.TrimSpace(in.Method+" "+in.Which))
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`["a","b"]`)) // a client that is gone needs none
+		_, _ = w.Write([]byte(`["a","b"]`)) // the client may have disconnected
 	}))
 	defer far.Close()
 	said := func() string {

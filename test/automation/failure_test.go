@@ -225,7 +225,7 @@ answers:
 	if len(told) != 1 || !strings.Contains(told[0].Title, "3 repairs did not help") {
 		t.Errorf("the person was told %+v", told)
 	}
-	// A person's own version counts anew.
+	// Saving a version by hand resets the failure count.
 	a.SaveVersion(`await Items.withItem('a', 'A', () => 1)`, false)
 	kit.Equal(t, kit.JoinValues(a.Get().Status, a.Get().Failure == nil), "active true", "after a person's version")
 	a.MustComplete()

@@ -76,7 +76,7 @@ func TestK25_ProgressIsStreamed(t *testing.T) {
 		kit.Equal(t, last.Run.ID, r.Run.ID, name+": whose")
 	}
 
-	// Who comes late is told the end at once; what is not there, and what is no run of it, is refused.
+	// A client that connects after the end gets one frame. Unknown runs and runs of others are refused.
 	var late runFeed
 	if err := c.Automations().FollowRun(t.Context(), "mailer", r.Run.ID, late.receive); err != nil || len(late.seen) != 1 {
 		t.Errorf("after the end: %d frames, %v", len(late.seen), err)

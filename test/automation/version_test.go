@@ -17,7 +17,7 @@ func TestK20_RepairKeepsProgress(t *testing.T) {
 	kit.Equal(t, a.SaveVersion(fmt.Sprintf(source, ""), true), "1.1", "the fix")
 	a.MustComplete()
 	kit.Equal(t, d.String(), "map[1:1 2:1 3:1 4:1 5:1]", "five effects in all")
-	// The same thing with other content is a person's to decide.
+	// A call that was already made, repeated with other arguments, needs a person's decision.
 	a.Want(200, nil, "POST", a.Path("/items/reprocess"), kit.Call{"item": "5"})
 	d.refuse("x", true)
 	a.SaveVersion(`await Items.withItem('5', 'Item 5', async (ctx) => { await Mail.send({ to: '5', text: 'one' }); await Mail.send({ to: 'x' }) })`, true)

@@ -44,7 +44,7 @@ func newTokenHolder(h *reevetest.Host, name string, expires time.Time) tokenHold
 // openStream is a stream that has begun.
 type openStream struct {
 	name  string
-	words int // that were heard; read it when it has ended
+	words int // number of words received; read it only after ended
 	ended chan time.Time
 }
 
@@ -155,7 +155,7 @@ func TestW12_RightRevokedOnAnotherServerEndsAStream(t *testing.T) {
 			g.listen(ctx, "", "/conversations/"+c.ID, "")}
 		mine := here.Connect(c.ID, -1)
 		kit.StartTurn(here, c.ID, "slow")
-		for range 20 { // so that the others have heard of it too
+		for range 20 { // so that the other streams have received tokens too
 			mine.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameToken })
 		}
 		taken := time.Now()

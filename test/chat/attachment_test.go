@@ -30,7 +30,7 @@ func newImageServer(t *testing.T) *imageServer {
 		g.asked.Add(1)
 		switch r.URL.Path {
 		case "/cat.png":
-			w.Header().Set("Content-Type", "application/octet-stream") // what it is shows
+			w.Header().Set("Content-Type", "application/octet-stream") // the server detects the real type
 			_, _ = w.Write(png)
 		case "/page":
 			_, _ = w.Write([]byte("<html>no picture</html>"))
@@ -72,7 +72,7 @@ func TestW02_AttachmentsByAddressAreFetched(t *testing.T) {
 		list[0].MediaType != "image/png" {
 		t.Errorf("the model was shown %+v", list)
 	}
-	g.Close() // it is not there any more, and need not be
+	g.Close() // a repeated request must not fetch the image again
 	h.Want(http.StatusCreated, &again, "POST", "/api/conversations/"+c.ID+"/turns", body, "Idempotency-Key", "k")
 	if again.ID != first.ID {
 		t.Errorf("the same key began another turn: %+v", again)

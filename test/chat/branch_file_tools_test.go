@@ -111,7 +111,7 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 		t.Errorf("it cannot be run any more: %s", r.git("ls-tree", name))
 	}
 
-	// What is there can be sent to the people, once there is a branch.
+	// send_media can send a file of /project once the branch exists.
 	w.Host.Want(201, nil, "POST", "/api/agents/dev/tools", kit.Object{"tool_id": "send_media"})
 	if got, res := w.CallFileTool(second, "send_media", kit.Call{"path": "/project/page.txt"}); res.Code != reeve.Conflict ||
 		!strings.Contains(got, "/project is empty") {
@@ -137,7 +137,7 @@ func TestW15_FileToolsWorkOnTheBranch(t *testing.T) {
 	if got, _ := w.CallFileTool(first, "file_list", kit.Call{"path": "/shared"}); !strings.Contains(got, `"total":0`) {
 		t.Errorf("/shared holds %s", got)
 	}
-	// Merged on a person's word, and gone when it is discarded.
+	// A person merges the branch. After it is discarded, its files cannot be read.
 	if _, p, status := w.Merge(first); status != 200 || r.read("src/new.txt") != "needle here\n" {
 		t.Errorf("%d %+v", status, p)
 	}
@@ -179,7 +179,7 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 			got, res := w.CallFileTool(talk, tool, args)
 			if tool == "file_delete" && (path == "/project/link" || path == "/project/pipe") || tool == "file_read" &&
 				strings.Trim(path, "/") == "project" {
-				continue // a link may be deleted, itself; a folder is no file
+				continue // deleting a link or pipe itself is allowed; reading a folder has another code
 			}
 			if !strings.HasPrefix(got, code) && string(res.Code) != code {
 				t.Errorf("%s %s: %s", tool, path, got)
@@ -195,7 +195,7 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 	if b, err := os.ReadFile(outside); err != nil || string(b) != "treasure" {
 		t.Errorf("outside is %q, %v", b, err)
 	}
-	// A folder that was kept elsewhere brings no .git along.
+	// Restoring a deleted folder of /shared into /project skips its .git.
 	for _, path := range []string{"/shared/kept/.git/config", "/shared/kept/sub/.GIT", "/shared/kept/a.txt"} {
 		w.CallFileTool(talk, "file_write", kit.Call{"path": path, "content": "[core]\n"})
 	}
@@ -215,7 +215,7 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 		"skipped") {
 		t.Errorf("outside of a project: %s", got)
 	}
-	// What a call that was cut off left beside its target is not committed.
+	// A temporary file that an interrupted call left behind is not committed.
 	w.Run(talk, "echo left > sub/.reeve-0123-left")
 	if got, _ := w.CallFileTool(talk, "file_write", kit.Call{"path": "/project/sub/a.txt", "content": "a"}); decodeChange(t,
 		got).
@@ -225,14 +225,14 @@ func TestW15_FileToolsStayInTheirProject(t *testing.T) {
 	if tree := r.git("ls-tree", "-r", "--name-only", "reeve/conv-"+strings.TrimPrefix(talk, "conv_")); strings.Contains(tree, ".reeve-") || !strings.Contains(tree, "sub/a.txt") {
 		t.Errorf("the branch holds %s", tree)
 	}
-	// The vault is not for repositories.
+	// Files of the vault cannot be copied into a project.
 	w.Host.Want(201, nil, "POST", "/api/agents/dev/tools", kit.Object{"tool_id": "vault_copyto"})
 	w.Host.Want(200, nil, "PUT", "/api/profiles/engineer", kit.Object{"capabilities": []string{"*"}})
 	if got, _ := w.CallFileTool(talk, "vault_copyto", kit.Call{"from": "/vault/key", "to": "/project/key"}); !strings.HasPrefix(got,
 		"DENIED") {
 		t.Errorf("%s", got)
 	}
-	// Who takes no part in the conversation has no way there.
+	// A user who is not a participant cannot read the folder.
 	var made api.NewToken
 	w.Host.Want(201, &made, "POST", "/api/tokens", api.TokenRequest{Name: "bob", User: "bob", Role: reeve.Member})
 	reply := w.Host.Do("POST", "/api/agents/dev/calls", kit.Object{"tool": "file_read", "session": talk,

@@ -165,7 +165,7 @@ func TestW15_RepositoriesAsTheyAre(t *testing.T) {
 	r.git("branch", "-D", "reeve/conv-"+strings.TrimPrefix(conversation, "conv_"))
 	w.Run(conversation, "echo two > page.txt; echo new > new.txt")
 
-	// Somebody has changed the same file, and not committed it: nothing is overwritten, nothing half merged.
+	// A person has changed the same file without a commit. The merge is refused and changes nothing.
 	main := r.git("rev-parse", "main")
 	r.write("page.txt", "mine\n")
 	if _, p, status := w.Merge(conversation); status != 409 || !strings.Contains(p.Detail, "page.txt") ||
@@ -180,7 +180,7 @@ func TestW15_RepositoriesAsTheyAre(t *testing.T) {
 		t.Errorf("%d %+v", status, p)
 	}
 
-	// A detached head, or another branch: the files that are checked out stay as they are.
+	// With a detached head or another branch checked out, a merge does not change the checked-out files.
 	r.git("checkout", "-q", "--detach")
 	w.Run(conversation, "echo three > page.txt")
 	if _, p, status := w.Merge(conversation); status != 200 || r.read("page.txt") != "two\n" ||
@@ -199,7 +199,7 @@ func TestW15_RepositoriesAsTheyAre(t *testing.T) {
 		t.Errorf("it was not brought later: %+v", got)
 	}
 
-	// Programs that filter files could be the agent's own by now, so files are not laid out with them.
+	// A filter program may come from the agent, so a merge that would run one at the checkout is refused.
 	r.git("config", "filter.tidy.smudge", "./tidy.sh")
 	if _, p, status := w.Merge(conversation); status != 409 || !strings.Contains(p.Detail, "filter") {
 		t.Errorf("filters: %d %+v", status, p)

@@ -55,7 +55,7 @@ func TestW15_ABranchForEachConversation(t *testing.T) {
 		t.Errorf("branches: %v", list)
 	}
 
-	// Exit code, output and time-out are told; what was changed before is kept.
+	// The result has the exit code, the output and the timeout. Changes made before the timeout are committed.
 	if got := w.Run(first, "echo out; echo err >&2; exit 7"); got.ExitCode != 7 || got.Stdout != "out\n" ||
 		got.Stderr != "err\n" {
 		t.Errorf("%+v", got)
@@ -126,7 +126,7 @@ func TestW15_PersonMergesABranch(t *testing.T) {
 		t.Error("a merge that failed changed something")
 	}
 
-	// The agent settles it; then it can be merged.
+	// The agent resolves the conflict. Then the branch can be merged.
 	if got := w.Run(second, "git fetch -q && git merge -q origin/main"); got.ExitCode == 0 ||
 		!strings.Contains(got.Note, "in progress") || got.Commit != "" {
 		t.Errorf("%+v", got)
@@ -138,7 +138,7 @@ func TestW15_PersonMergesABranch(t *testing.T) {
 		t.Errorf("%d %+v %+v %s", status, m, p, r.read("page.txt"))
 	}
 
-	// A branch goes on after its merge, and a discarded one begins anew.
+	// Work continues on a merged branch. After a discard, the next command creates a new branch.
 	if got := w.Run(first, "echo more > more.txt"); got.Commit == "" {
 		t.Errorf("%+v", got)
 	}
@@ -265,7 +265,7 @@ func TestW15_WhatAPersonCommitsToABranchStays(t *testing.T) {
 	if got := r.git("show", branch+":review.txt") + " " + r.git("show", branch+":page.txt"); got != "by a person three" {
 		t.Errorf("the branch has %q", got)
 	}
-	// its own commits are the agent's to take back
+	// the agent may remove its own commits
 	if got := w.Run(talk, "git reset -q --hard HEAD~1"); got.Commit == "" || r.git("rev-parse", branch) != got.Commit {
 		t.Errorf("taken back: %+v", got)
 	}

@@ -42,7 +42,7 @@ func TestW21_CancelStopsATurnWithinASecond(t *testing.T) {
 	turn := s.ReadUntil(func(f reeve.Frame) bool { return f.Type == reeve.FrameTool }).TurnID
 	<-entered
 	cancel(turn)
-	for range 2 { // the history can be sent on, and every call has its result
+	for range 2 { // later turns work, because every call in the history has a result
 		s.SendMessage("hello")
 		if f := s.ReadTurns(1); f.State != reeve.RunCompleted {
 			t.Fatalf("%+v", f)

@@ -79,7 +79,7 @@ func TestW18_LoopIn(t *testing.T) {
 	if !joined || now.AgentID != boss.ID || now.Turns != 3 {
 		t.Errorf("%+v", now)
 	}
-	// Whoever takes part can be spoken to; nobody else can.
+	// A person can address any agent that is a participant, and no other agent.
 	var direct reeve.Turn
 	h.Want(http.StatusCreated, &direct, "POST", "/api/conversations/"+c.ID+"/turns",
 		kit.Object{"content": "are you sure?", "agent": "lawyer"})

@@ -1,7 +1,7 @@
 //go:build oracles
 
-// Clients that nobody in this project wrote, against a running Reeve. make oracles runs them; REEVE_ORACLES names their
-// folder. They need node and npm, which installs the clients.
+// These tests run third-party OpenAI clients against a running Reeve. Run them with make oracles. REEVE_ORACLES names
+// the clients' folder. They need node, and npm to install the clients.
 
 package chat_test
 

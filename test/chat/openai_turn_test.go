@@ -91,7 +91,7 @@ func TestW23_ChatCompletions(t *testing.T) {
 		!strings.Contains(string(r.Body), "invalid_api_key") {
 		t.Errorf("a wrong key: status %d, %s", r.Status, r.Body)
 	}
-	// which the owner's token is of, too
+	// the owner's token is valid in the second workspace too
 	h.Want(http.StatusCreated, nil, "POST", "/api/workspaces", kit.Object{"id": "acme"})
 	if r := h.Do("GET", "/v1/models", nil, "X-Workspace-Id", ""); r.Status != http.StatusBadRequest ||
 		!strings.Contains(string(r.Body), "OpenAI-Project") {

@@ -61,11 +61,11 @@ func TestW12_ResumingAtAServerThatIsBehind(t *testing.T) {
 	t.Parallel()
 	first, behind := runTwoServers(t, "- {when: hello, text: 'one two three'}\n")
 	c := first.StartConversation("bot")
-	early := behind.Connect(c.ID, -1) // makes it remember where the conversation stands
-	for round := range 2 {            // in the second nobody else listens there
+	early := behind.Connect(c.ID, -1) // makes the second server cache the position of the conversation
+	for round := range 2 {            // in the second round, s is the only client of that server
 		last := completeTurn(first, c.ID)
 		s := behind.Connect(c.ID, last)
-		s.SendMessage("hello") // it is told at once, and nobody runs it there; Next refuses what the client has
+		s.SendMessage("hello") // the first frame is that of the new turn; the second server runs no turns
 		f := s.ReadFrame()
 		if want := listFrameNumbers(first, c.ID, last); f.Type != reeve.FrameStarted || fmt.Sprint(f.Seq) != want[0] {
 			t.Errorf("round %d: after %d comes %+v, want %v", round, last, f, want)
@@ -118,7 +118,7 @@ func TestW12_PositionBeyondTheEndIsRefused(t *testing.T) {
 	last := completeTurn(h, c.ID)
 	at := "/api/conversations/" + c.ID
 	far := fmt.Sprint(last + 999_000_000)
-	silent := h.StartConversation("bot").ID // where nothing was ever told
+	silent := h.StartConversation("bot").ID // a conversation without frames
 	for _, path := range []string{at + "/events?follow=false&after=" + far, at + "/frames?after=" + far,
 		"/conversations/" + c.ID + "?after=" + far,
 		"/api/conversations/" + silent + "/events?follow=false&after=5000", "/api/conversations/" + silent +

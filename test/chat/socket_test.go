@@ -125,7 +125,7 @@ func TestW12_WhoMayConnect(t *testing.T) {
 	if r := h.Do("GET", "/conversations/"+c.ID, nil); r.Status != http.StatusBadRequest {
 		t.Errorf("without an upgrade: %d", r.Status)
 	}
-	// what the library itself would refuse in plain text
+	// the library would refuse these handshakes with a plain-text error
 	for header, value := range map[string]string{"Sec-WebSocket-Version": "12", "Sec-WebSocket-Key": "short",
 		"Connection": "close"} {
 		headers := map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
@@ -153,7 +153,7 @@ func TestW12_WhoMayConnect(t *testing.T) {
 		!strings.Contains(string(said), "application/problem+json") || !strings.Contains(string(said), "HTTP/1.0") {
 		t.Errorf("over HTTP/1.0: %s, %v", said, err)
 	}
-	// one rule, however a client asks
+	// an invalid after is refused on every route
 	for _, after := range []string{"-1", "-99", "x", "", "%2B5", "-0", "007", "%200", "1e3", "99999999999999999999",
 		"0&after=x", "0&after=0"} {
 		for _, path := range []string{"/api/conversations/" + c.ID + "/events?follow=false&after=",

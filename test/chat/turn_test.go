@@ -90,7 +90,7 @@ func TestW11_ARestartWithWorkPending(t *testing.T) {
 	})
 	h.Stop()
 	h = kit.RunScriptedIn(t, dir, farScript, newFarTool(&sent))
-	// which of the two it is nobody can tell
+	// a result must have either content or error
 	for _, none := range []kit.Object{{}, {"error": ""}, {"error": nil}, {"content": nil},
 		{"content": "42", "error": "no"},
 		{"content": nil, "error": "no"}} {

@@ -20,14 +20,14 @@ await Items.withItem('one', 'One', async (ctx) => {
 'over'`
 
 var wrongAsks = []rowCount{
-	{"runs beside the script's and the helper's", `SELECT count(*) - 2 FROM runs`},
+	{"runs other than the script's and the helper's", `SELECT count(*) - 2 FROM runs`},
 	{"runs that did not complete", `SELECT count(*) FROM runs WHERE state <> 'completed'`},
 	{"items that are not done", `SELECT count(*) FROM items WHERE state <> 'done'`},
-	{"questions beside the one", `SELECT count(*) - 1 FROM calls WHERE operation_id IS NOT NULL AND tool = 'delegate'`},
+	{"questions other than the one expected", `SELECT count(*) - 1 FROM calls WHERE operation_id IS NOT NULL AND tool = 'delegate'`},
 	{"answers that were lost, or came twice",
 		`SELECT count(*) - 1 FROM calls o WHERE o.tool = 'delegate' AND o.state = 'committed' AND o.result = 'It is reached.'`},
-	{"files beside the one", `SELECT count(*) - 1 FROM session_files`},
-	{"answers of the model beside the two", `SELECT count(*) - 2 FROM messages WHERE kind = 'thought'`},
+	{"files other than the one expected", `SELECT count(*) - 1 FROM session_files`},
+	{"answers of the model other than the two expected", `SELECT count(*) - 2 FROM messages WHERE kind = 'thought'`},
 }
 
 // TestW19_KillAtEveryCommitOfAScriptThatAsks kills the real server before and after every commit of a script that asks

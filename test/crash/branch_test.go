@@ -36,7 +36,7 @@ func (w world) repository() (string, error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return dir, err
 	}
-	for i := range 50 { // enough that laying it out takes a moment
+	for i := range 50 { // enough files that a checkout takes a moment
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("file%d.txt", i)),
 			[]byte(strings.Repeat(fmt.Sprintln(i), 1000)), 0o644); err != nil {
 			return dir, err

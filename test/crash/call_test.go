@@ -192,7 +192,7 @@ func (r *rig) serverEnv(w world) []string {
 		"REEVE_LOG_LEVEL=warn",
 		"REEVE_HTTP_ALLOW=" + strings.TrimPrefix(r.witness.url, "http://"), "REEVE_RATE=1000000", "REEVE_BURST=1000000",
 		"REEVE_RETRY_FIRST=50ms", "REEVE_RETRY_MAX=200ms", "REEVE_RETRY_ATTEMPTS=8",
-		"GOGC=400"} // most of them live for so short a time that collecting costs more than it gives
+		"GOGC=400"} // most servers live so briefly that frequent garbage collection does not pay
 }
 
 // serve starts a server on a world.
@@ -568,7 +568,7 @@ func (r *rig) checkCall(ctx context.Context, e *engine, w world, p *process, s s
 	return errors.Join(wrong...)
 }
 
-// countEffect counts an effect that should have happened once as lost or doubled if it did not.
+// countEffect records an effect as lost if it never happened (n is 0), or as doubled if n is over 1.
 func (r *rig) countEffect(e *engine, s scenario, n int) {
 	r.count(e, s.name, func(l *row) {
 		if n == 0 {

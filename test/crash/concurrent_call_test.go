@@ -21,14 +21,14 @@ await Items.withItem('one', 'One', async (ctx) => {
 'over'`
 
 var wrongConcurrentCalls = []rowCount{
-	{"runs beside the one", `SELECT count(*) - 1 FROM runs`},
+	{"runs other than the one expected", `SELECT count(*) - 1 FROM runs`},
 	{"runs that did not complete", `SELECT count(*) FROM runs WHERE state <> 'completed'`},
 	{"items that are not done at their first attempt",
 		`SELECT count(*) FROM items WHERE state <> 'done' OR attempt <> 1`},
-	{"calls beside the five", `SELECT count(*) - 5 FROM calls WHERE operation_id IS NOT NULL AND tool = 'far_keyed'`},
+	{"calls other than the five expected", `SELECT count(*) - 5 FROM calls WHERE operation_id IS NOT NULL AND tool = 'far_keyed'`},
 	{"calls that are not committed",
 		`SELECT count(*) FROM calls WHERE operation_id IS NOT NULL AND state <> 'committed'`},
-	{"files beside the one", `SELECT count(*) - 1 FROM session_files`},
+	{"files other than the one expected", `SELECT count(*) - 1 FROM session_files`},
 }
 
 // TestK15_KillAtEveryCommitOfConcurrentCalls kills the real server before and after every commit of an item whose

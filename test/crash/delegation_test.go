@@ -20,23 +20,23 @@ const delegateScript = `answers:
 
 // wrongDelegations are queries that count rows that must not exist when the turn of the boss has ended.
 var wrongDelegations = []rowCount{
-	{"runs beside the boss's and the helper's two", `SELECT count(*) - 3 FROM runs`},
+	{"runs other than the boss's and the helper's two", `SELECT count(*) - 3 FROM runs`},
 	{"runs that did not complete", `SELECT count(*) FROM runs WHERE state <> 'completed'`},
 	{"wakes that still wait", `SELECT count(*) FROM wakes WHERE state <> 'taken'`},
-	{"conversations beside the two", `SELECT count(*) - 2 FROM conversations`},
-	{"answers beside the six", `SELECT count(*) - 6 FROM messages WHERE kind = 'thought'`},
-	{"questions beside the three", `SELECT count(*) - 3 FROM messages WHERE kind = 'user'`},
-	{"calls beside the three", `SELECT count(*) - 3 FROM calls`},
+	{"conversations other than the two expected", `SELECT count(*) - 2 FROM conversations`},
+	{"answers other than the six expected", `SELECT count(*) - 6 FROM messages WHERE kind = 'thought'`},
+	{"questions other than the three expected", `SELECT count(*) - 3 FROM messages WHERE kind = 'user'`},
+	{"calls other than the three expected", `SELECT count(*) - 3 FROM calls`},
 	{"delegations without the one answer",
 		`SELECT count(*) - 1 FROM calls o WHERE o.tool = 'delegate' AND o.state = 'committed' AND o.result = 'It is reached.'`},
 	{"loop-ins without the one answer",
 		`SELECT count(*) - 1 FROM calls o WHERE o.tool = 'loop_in' AND o.state = 'committed' AND o.result = 'I reached it.'`},
 	// the person and the helper in one; the person, the boss and the helper in the other
-	{"participants beside the four", `SELECT count(*) - 5 FROM participants`},
+	{"participants other than the five expected", `SELECT count(*) - 5 FROM participants`},
 	{"frames with a hole before them",
 		`SELECT count(*) FROM frames f WHERE f.n > 1 AND NOT EXISTS (SELECT 1 FROM frames g WHERE g.conversation_id = f.conversation_id AND g.n = f.n - 1)`},
-	{"ends that were told beside the three", `SELECT count(*) - 3 FROM frames WHERE body LIKE '%"turn_complete"%'`},
-	{"results that were told beside the three", `SELECT count(*) - 3 FROM frames WHERE body LIKE '%"tool_result"%'`},
+	{"ends that were told other than the three expected", `SELECT count(*) - 3 FROM frames WHERE body LIKE '%"turn_complete"%'`},
+	{"results that were told other than the three expected", `SELECT count(*) - 3 FROM frames WHERE body LIKE '%"tool_result"%'`},
 }
 
 // TestW17_KillAtEveryCommitOfADelegation kills the real server before and after every commit of a turn that delegates

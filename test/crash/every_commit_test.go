@@ -12,10 +12,10 @@ import (
 // maxCommits limits how many commits a scenario can have.
 const maxCommits = 60
 
-// killEverywhere kills at every point. The short form tries every effect of the plain classes on PostgreSQL, and the
-// commits of two.
+// killEverywhere kills servers at every commit and at every step of a request to the witness. On PostgreSQL, the short
+// form runs only the scenarios named after an effect class, and kills at commits only for local and verifiable.
 func (r *rig) killEverywhere(engines []*engine) {
-	var jobs, slow []func() // the slow ones wait, as they must, for a dead server to be given up by the living
+	var jobs, slow []func() // slow jobs wait until the next server declares the killed one dead
 	for _, e := range engines {
 		quick := !*crashFull && e.server != nil
 		for _, s := range scenarios {

@@ -15,7 +15,7 @@ import (
 
 // keyedPost is a POST with an Idempotency-Key.
 type keyedPost struct {
-	name string // its key, and under which the id in its answer is known to those after it
+	name string // the key; later posts refer to the id in the response as {name}
 	path string // {name} stands for the id of an earlier one
 	body object // likewise
 }

@@ -200,7 +200,7 @@ func (r *rig) checkRestore(ctx context.Context, t *testing.T, s savedBackup, res
 		"--dbname="+w.database, s.file).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	must(w.forgetDeadServers(ctx)) // on PostgreSQL what a dead server held is taken up at once
+	must(w.forgetDeadServers(ctx)) // so that on PostgreSQL the next server takes over at once
 	p, err := r.serve(w)
 	must(err)
 	defer p.kill()
@@ -249,7 +249,7 @@ func (r *rig) checkRestore(ctx context.Context, t *testing.T, s savedBackup, res
 	// reads are answered
 	must(c.do(ctx, "POST", "/api/agents/free/calls", object{"tool": "read_file", "args": object{"path": "none"}}, nil))
 
-	// The loops look at least every two seconds: after three nothing can be said to have been about to happen.
+	// The loops poll at least every two seconds, so three seconds show that nothing is sent.
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
 		if _, n, err := r.listEffects(ctx); err != nil || n != total {
 			t.Fatalf("the witness saw %d effects, and %d before the restore: %v", n, total, err)

@@ -27,17 +27,17 @@ const (
 // wrongFailures are queries that count rows that must not exist when both automations have reached the end of their
 // failures.
 var wrongFailures = []struct{ what, query string }{
-	{"repairs beside the one", `SELECT count(*) - 1 FROM script_jobs WHERE kind = 'repair' AND state = 'done'`},
-	{"script jobs beside the repair", `SELECT count(*) - 1 FROM script_jobs`},
+	{"repairs other than the one expected", `SELECT count(*) - 1 FROM script_jobs WHERE kind = 'repair' AND state = 'done'`},
+	{"script jobs other than the repair expected", `SELECT count(*) - 1 FROM script_jobs`},
 	{"versions beside 1.0, 1.1 and the other's", `SELECT count(*) - 3 FROM scripts`},
-	{"maintainers beside the one", `SELECT count(*) - 1 FROM agents WHERE kind = 'maintainer'`},
-	{"runs that carry on after the fix beside the one",
+	{"maintainers other than the one expected", `SELECT count(*) - 1 FROM agents WHERE kind = 'maintainer'`},
+	{"runs that carry on after the fix other than the one expected",
 		`SELECT count(*) - 1 FROM wakes w JOIN agents a ON a.id = w.agent_id WHERE w.reason = 'retry' AND a.name = 'mender'`},
-	{"retries beside the one",
+	{"retries other than the one expected",
 		`SELECT count(*) - 1 FROM wakes w JOIN agents a ON a.id = w.agent_id WHERE w.reason = 'retry' AND a.name = 'waiter' AND w.state = 'taken'`},
 	{"failed runs beside two",
 		`SELECT count(*) - 2 FROM runs r JOIN agents a ON a.id = r.agent_id WHERE r.state = 'failed' AND a.name = 'waiter'`},
-	{"failed runs of the one that was mended, beside the first",
+	{"failed runs of the one that was mended, other than the first expected",
 		`SELECT count(*) - 1 FROM runs r JOIN agents a ON a.id = r.agent_id WHERE r.state = 'failed' AND a.name = 'mender'`},
 	{"notifications beside that of the one that is stopped", `SELECT count(*) - 1 FROM notifications`},
 	{"troubles beside its own", `SELECT count(*) - 1 FROM automation_failures WHERE stopped_at > 0 AND tries = 2`},
@@ -57,7 +57,7 @@ func TestK18_KillAtEveryCommitOfAFailure(t *testing.T) {
 	if err := os.WriteFile(file, []byte(repairScript), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const nobody = "127.0.0.1:1" // a port that no server is given by chance while this goes on
+	const nobody = "127.0.0.1:1" // a port on which no server listens during the test
 	r.env = []string{"REEVE_MODEL=rehearsal", "REEVE_MODEL_SCRIPT=" + file, "REEVE_RETRY_ATTEMPTS=1",
 		"REEVE_RUN_ATTEMPTS=50",
 		"REEVE_HTTP_ALLOW=" + strings.TrimPrefix(r.witness.url, "http://") + "," + nobody}

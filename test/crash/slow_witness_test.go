@@ -19,7 +19,7 @@ const (
 
 // TestG28_SlowWitnessGetsNoDuplicates kills the real server while a witness that takes a second per request works on 24
 // verifiable calls. The next server looks them up before they have taken effect and must not send them again. On
-// PostgreSQL the next server runs beside the first.
+// PostgreSQL the next server runs other than the first expected.
 func TestG28_SlowWitnessGetsNoDuplicates(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -49,7 +49,7 @@ func (r *rig) killSlowCalls(ctx context.Context, w world) error {
 		return err
 	}
 	var next *process
-	if w.database != "" { // it is there already, and takes over
+	if w.database != "" { // on PostgreSQL the next server already runs when the first is killed
 		beside, err := w.newDirectory()
 		if err != nil {
 			return err

@@ -18,10 +18,10 @@ const memoryModel = `answers:
 
 var wrongSummaries = []rowCount{
 	{"summaries that are not made", `SELECT count(*) FROM summaries WHERE state <> 'done'`},
-	{"summaries beside the one",
+	{"summaries other than the one expected",
 		`SELECT count(*) - 1 FROM messages WHERE kind = 'summary' AND content = 'Three words long.'`},
 	{"turns that did not complete, or came twice", `SELECT count(*) - 3 FROM runs WHERE state = 'completed'`},
-	{"answers beside the three", `SELECT count(*) - 3 FROM messages WHERE kind = 'thought'`},
+	{"answers other than the three expected", `SELECT count(*) - 3 FROM messages WHERE kind = 'thought'`},
 }
 
 // TestL13_KillAtEveryCommitOfASummary kills the real server before and after every commit of a turn that leads to a

@@ -16,10 +16,10 @@ var wrongSteps = []rowCount{
 		`SELECT count(*) - 1 FROM runs WHERE reason = 'user_initiated' AND state = 'completed' AND output = 'All is done.'`},
 	{"turns that are flagged", `SELECT count(*) FROM runs WHERE issues LIKE '%memory_extraction_failed%'`},
 	{"runs without an end", `SELECT count(*) FROM runs WHERE state IN ('running', 'parked')`},
-	{"answers beside the one", `SELECT count(*) - 1 FROM messages WHERE kind = 'thought'`},
-	{"items beside the one that is done", `SELECT count(*) - 1 FROM items WHERE state = 'done'`},
-	{"notes beside the one", `SELECT count(*) - 1 FROM calls WHERE operation_id IS NOT NULL AND tool = 'far_keyed'`},
-	{"runs that took notes beside the one",
+	{"answers other than the one expected", `SELECT count(*) - 1 FROM messages WHERE kind = 'thought'`},
+	{"items other than the one expected that is done", `SELECT count(*) - 1 FROM items WHERE state = 'done'`},
+	{"notes other than the one expected", `SELECT count(*) - 1 FROM calls WHERE operation_id IS NOT NULL AND tool = 'far_keyed'`},
+	{"runs that took notes other than the one expected",
 		`SELECT count(*) - 1 FROM runs r, agents a WHERE a.id = r.agent_id AND a.name = 'notes'`},
 }
 

@@ -25,9 +25,9 @@ var wrongTurns = []rowCount{
 	{"turns that did not complete",
 		`SELECT count(*) FROM runs WHERE state <> 'completed' OR output <> 'All is done.' OR moves <> 2`},
 	{"wakes that still wait", `SELECT count(*) FROM wakes WHERE state <> 'taken'`},
-	{"answers beside the two", `SELECT count(*) - 2 FROM messages WHERE kind = 'thought'`},
-	{"messages beside the one that was said", `SELECT count(*) - 1 FROM messages WHERE kind = 'user'`},
-	{"calls beside the three", `SELECT count(*) - 3 FROM calls`},
+	{"answers other than the two expected", `SELECT count(*) - 2 FROM messages WHERE kind = 'thought'`},
+	{"messages other than the one expected that was said", `SELECT count(*) - 1 FROM messages WHERE kind = 'user'`},
+	{"calls other than the three expected", `SELECT count(*) - 3 FROM calls`},
 	// started, 2 messages, 3 calls, 3 results, complete
 	{"frames beside those that tell it", `SELECT count(*) - 10 FROM frames WHERE body NOT LIKE '%"discard":true%'`},
 	{"frames with a hole before them",

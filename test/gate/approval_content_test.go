@@ -290,7 +290,7 @@ func TestG31_CommandIsBoundToItsScriptFiles(t *testing.T) {
 		}
 	}
 
-	// A file that comes to be after the person was asked.
+	// The command's file is created only after the approval was requested.
 	a := requestCommand(h, kit.Object{"command": "test -e late.sh && bash late.sh"})
 	put("late.sh", bad)
 	kit.Decide(h, a.ID, "approve")
@@ -298,21 +298,21 @@ func TestG31_CommandIsBoundToItsScriptFiles(t *testing.T) {
 	if op := kit.GetOperation(h, a.OperationID); op.State != reeve.DeniedOp || op.Code != reeve.Stale {
 		t.Errorf("a file that came late: %s %s", op.State, op.Message)
 	}
-	// What cannot be known is said.
+	// The preview says which files cannot be known in advance.
 	unclear := requestCommand(h, kit.Object{"command": `bash "$(ls | head -1)" && python3 -c 'print(1)' && ./*.sh`})
 	for _, said := range []string{"Not known in advance", "$(ls | head -1)", "./*.sh", "python3"} {
 		if !strings.Contains(unclear.Preview, said) {
 			t.Errorf("the card does not say %q:\n%s", said, unclear.Preview)
 		}
 	}
-	// Who may not run a command yet does not read files by asking what it would do.
+	// An agent that may not run a command cannot read files through its preview.
 	put("note.sh", "nobody approved this")
 	res, p, _ := kit.TryCall(h, "ops", kit.Call{"tool": "shell_exec", "args": kit.Object{"command": "bash note.sh"},
 		"preview_only": true})
 	if !strings.Contains(res.Content, "note.sh") || strings.Contains(res.Content, "the approval expired") {
 		t.Errorf("a preview: %+v %+v", res, p)
 	}
-	// A command that runs no file is bound to none.
+	// An approval of a command that runs no file does not depend on any file.
 	put("data.txt", "1")
 	plain := requestCommand(h, kit.Object{"command": "cat data.txt | wc -c > count"})
 	put("data.txt", "12")

@@ -279,7 +279,7 @@ func TestG14_ApprovalExpiresAsDenied(t *testing.T) {
 	t.Parallel()
 	var g guardedTool
 	cfg := kit.FastConfig(t)
-	cfg.ApprovalTTL = host.Duration(time.Second) // the least there is
+	cfg.ApprovalTTL = host.Duration(time.Second) // the minimum
 	h := reevetest.StartWith(t, cfg, g.tool())
 	a := h.Agent("a", "guarded")
 	late, unseen := h.Call(a.ID, "guarded", map[string]any{"n": 1}), h.Call(a.ID, "guarded", map[string]any{"n": 2})
@@ -384,7 +384,7 @@ func TestG14_ExpiredApprovalIsSeenWithoutTheLoop(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			var g guardedTool
 			cfg := kit.FastConfig(t)
-			cfg.ApprovalTTL = host.Duration(time.Second) // the least there is
+			cfg.ApprovalTTL = host.Duration(time.Second) // the minimum
 			if engine == "postgres" {
 				cfg.Database, cfg.SecretKey = storetest.PostgresURL(t), strings.Repeat("ab", 32)
 			}

@@ -26,7 +26,7 @@ func TestG15_ApprovedCallRunsOnceAfterARestart(t *testing.T) {
 	h.Stop()
 	h = reevetest.StartWith(t, cfg, g.tool())
 	var wg sync.WaitGroup
-	for range 8 { // whoever takes it up, one does
+	for range 8 { // eight concurrent steps; exactly one runs the call
 		wg.Go(func() {
 			if _, err := h.Step(t.Context()); err != nil {
 				t.Error(err)
@@ -207,7 +207,7 @@ func TestG14_ApprovalIsValidOnAServerWithAStaleCache(t *testing.T) {
 	servers := kit.StartTwoServers(t, kit.Tool("keyed", reeve.Keyed, ran.Handle),
 		kit.Tool("late", reeve.Keyed, ran.Handle))
 	a := servers[0].Agent("a", "keyed")
-	servers[1].Call(a.ID, "keyed", nil) // fills what it remembers
+	servers[1].Call(a.ID, "keyed", nil) // fills the cache of the second server
 	ran.N.Store(0)
 	servers[0].Want(http.StatusOK, nil, "PATCH", "/api/agents/a",
 		map[string]any{"policy": map[string]any{"tools": map[string]any{"keyed": "ask", "late": "ask"}}})

@@ -316,7 +316,7 @@ func TestG06_OperatorSettingsAreNotShown(t *testing.T) {
 	const sealed, header, key = "topsecret-value-1", "quiet-header-value",
 		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	w := kit.NewWitness(t)
-	w.Before = func(n int, out http.ResponseWriter, r *http.Request) bool { // a far side that says back all it was told
+	w.Before = func(n int, out http.ResponseWriter, r *http.Request) bool { // a server that returns all it received
 		out.WriteHeader([]int{200, 400, 500}[n%3])
 		fmt.Fprintf(out, "you sent %s and %s", r.Header.Get("X-Key"), r.URL.Query().Get("k"))
 		return true

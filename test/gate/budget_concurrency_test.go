@@ -99,7 +99,7 @@ func TestG17_ReservationsSurviveACrash(t *testing.T) {
 	}
 	// the read left nothing to finish: what it held is dropped
 	after.RunUntilIdle(t.Context())
-	// it does not say what it cost: what it declares
+	// the interrupted call reports no cost, so its declared cost is charged
 	if b := kit.GetBudget(after, "workspace"); !b.Reserved.IsZero() || b.Used.Calls != 1 || b.Used.Micros != 7 {
 		t.Errorf("after the crash: %+v", b)
 	}

@@ -45,7 +45,7 @@ func TestG17_BudgetRefusesCallsOverIt(t *testing.T) {
 					!b.Reserved.IsZero() {
 					t.Errorf("the budget shows %+v", b)
 				}
-				// raised: it goes on, and nothing is forgotten
+				// after the limit is raised, calls work again and earlier use still counts
 				kit.SetBudget(h, "agent:a", map[string]any{"limit": map[string]any{"calls": 100}})
 				h.Call(a.ID, "x", nil)
 				if b := kit.GetBudget(h, "agent:"+a.ID); b.Used.Calls != 3 || b.Used.Tokens != 27 {
@@ -132,10 +132,10 @@ func TestG17_BudgetParksCallsIfConfigured(t *testing.T) {
 	if in := kit.GetInbox(h); len(in.Approvals) != 1 || !strings.Contains(in.Approvals[0].Why, "budget") {
 		t.Errorf("%+v", in)
 	}
-	if b := kit.GetBudget(h, "agent:"+a.ID); !b.Reserved.IsZero() || b.Used.Calls != 1 { // what waits holds nothing
+	if b := kit.GetBudget(h, "agent:"+a.ID); !b.Reserved.IsZero() || b.Used.Calls != 1 { // waiting reserves nothing
 		t.Errorf("%+v", b)
 	}
-	// nobody is asked about a read
+	// a read over the budget is refused without asking a person
 	if _, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": "r"}); status != http.StatusPaymentRequired {
 		t.Errorf("%d %+v", status, p)
 	}

@@ -50,7 +50,7 @@ func TestG09_FailedRetryDoesNotProveTheFirstFailed(t *testing.T) {
 			if got.State != reeve.Unknown || got.Code != reeve.UnknownOutcome || len(kit.GetInbox(h).Unknown) != 1 {
 				t.Errorf("%+v", got)
 			}
-			if effects, requests := w.Count(); effects != 1 || requests != 6 { // the first, and five tries
+			if effects, requests := w.Count(); effects != 1 || requests != 6 { // the first request and five retries
 				t.Errorf("%d effects, %d requests", effects, requests)
 			}
 		})

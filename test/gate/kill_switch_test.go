@@ -50,13 +50,13 @@ func TestG25_TheKillSwitchStopsOneOrAll(t *testing.T) {
 		if ran.Count() != 0 {
 			t.Errorf("%d ran while stopped", ran.Count())
 		}
-		if res := h.Call(a.ID, "read", nil); res.IsError { // looking does no harm
+		if res := h.Call(a.ID, "read", nil); res.IsError { // reads are still allowed
 			t.Errorf("%+v", res)
 		}
 		if _, _, status := kit.TryCall(h, b.ID, kit.Call{"tool": "local"}); (status == http.StatusOK) != (whom == "a") {
 			t.Errorf("the other agent: %d with %q stopped", status, whom)
 		}
-		// What was approved stays put, also over a restart and when it is approved only now, and runs after.
+		// A call that is approved while the agent is stopped waits, also across a restart, and runs after the resume.
 		kit.Decide(h, parked.ApprovalID, "approve")
 		h.RunUntilIdle(t.Context())
 		h.Stop()
@@ -242,7 +242,7 @@ func TestG25_ASwitchOnOneServerStopsTheOther(t *testing.T) {
 		kit.Tool("local", reeve.Local, ran.Handle), slow)
 	a := servers[0].Agent("a", "keyed", "local", "slow")
 	for _, id := range []string{"keyed", "local"} {
-		servers[1].Call(a.ID, id, nil) // fills what it remembers
+		servers[1].Call(a.ID, id, nil) // fills the cache of the second server
 	}
 	stopAgent(servers[0], "a")
 	ran.N.Store(0)
@@ -257,7 +257,7 @@ func TestG25_ASwitchOnOneServerStopsTheOther(t *testing.T) {
 			t.Errorf("%s: %d %+v", id, status, p)
 		}
 	}
-	// A tool that is taken away while a read is under way: its answer is not given.
+	// If a tool is detached while a read runs, the answer is discarded.
 	done := make(chan int)
 	go func() {
 		_, _, status := kit.TryCall(servers[1], a.ID, kit.Call{"tool": "slow"})

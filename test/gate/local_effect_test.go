@@ -24,7 +24,7 @@ func TestG08_LocalEffectAndRecordAreOne(t *testing.T) {
 		kit.Tool("put_panic", reeve.Local,
 			putFile(func(context.Context, *store.Tx, *reeve.Invocation) error { panic("boom") })),
 		kit.Tool("put_careless", reeve.Local, putFile(func(ctx context.Context, tx *store.Tx, _ *reeve.Invocation) error {
-			// does not heed the failure
+			// ignores the error
 			_ = tx.Agents().InsertAgent(ctx, reeve.Agent{ID: "x", WorkspaceID: "no such workspace", Name: "x",
 				Config: json.RawMessage("{}")})
 			return nil

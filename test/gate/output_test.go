@@ -147,7 +147,7 @@ func TestG20_SlicesOverRESTAreExact(t *testing.T) {
 			}
 		}
 	}
-	// One that begins within a character is given as it is, and the tool gives a character at least.
+	// The API may return a part of a character; the tool returns at least one whole character.
 	said = strings.Repeat("€", 10_000)
 	res := h.Call("a", "say", nil)
 	var s api.OutputSlice

@@ -347,7 +347,7 @@ func TestL27_TwoServersApplyOnce(t *testing.T) {
 			t.Errorf("%d ran, %v, %+v", ran.Count(), ops, kit.GetProposal(servers[0], ids[0]))
 		}
 	}
-	// Yes on one device and no on the other: one of them counts.
+	// The proposal is accepted on one server and rejected on the other. Exactly one decision counts.
 	for round := range 4 {
 		ran.N.Store(0)
 		id := servers[0].Call(a.ID, "send", kit.Object{"both": round}).ProposalID
@@ -417,7 +417,7 @@ func TestL27_ManyAreDecidedItemByItem(t *testing.T) {
 		if want := []reeve.Code{reeve.Conflict, "", reeve.NotFound, reeve.NotFound, ""}; !std.Equal(codes, want) {
 			t.Errorf("%v, want %v", codes, want)
 		}
-		if got := decide("accept", kit.Object{"items": []string{}}); len(got.Items) != 0 { // none is not all
+		if got := decide("accept", kit.Object{"items": []string{}}); len(got.Items) != 0 { // no items, not all
 			t.Errorf("%+v", got)
 		}
 		if got := decide("reject", kit.Object{"items": ids[3:4]}); len(got.Items) != 1 ||

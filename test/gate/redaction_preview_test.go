@@ -232,7 +232,7 @@ func TestG21_AnUndoIsShownWithoutSecrets(t *testing.T) {
 		look(parked.OperationID)
 		unseen("asked for")
 		if list := kit.GetInbox(h).Approvals; len(list) != 1 || !strings.Contains(list[0].Args, "Use [REDACTED]") ||
-			!strings.Contains(list[0].Args, told) { // what only looks like a secret is shown to who decides
+			!strings.Contains(list[0].Args, told) { // approvers see text that only looks like a secret
 			t.Fatalf("%+v", list)
 		}
 		kit.Decide(h, parked.ApprovalID, "approve")

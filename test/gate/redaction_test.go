@@ -47,7 +47,7 @@ func TestG21_DataPassesAScriptAnHTTPToolAndAFileReadUnchanged(t *testing.T) {
 		pages = append(pages, r.URL.Query().Get("page"))
 		w.Header().Set("Content-Type", "application/json")
 		b, _ := json.Marshal(map[string]any{"data": harmlessData, "secret": stored}) // strings can always be encoded
-		_, _ = w.Write(b)                                                            // a client that is gone needs none
+		_, _ = w.Write(b)                                                            // the client may have disconnected
 	}))
 	t.Cleanup(far.Close)
 	h := reevetest.StartWith(t, kit.FastConfig(t))
@@ -205,7 +205,7 @@ func TestG21_ATokenLosesItsSignatureUnlessTheToolPassesIt(t *testing.T) {
 	claims := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode([]byte(`{"sub":"12345678"}`)) + "."
 	link := "https://example.com/confirm?t=" + claims + makeKey("", 43)
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, link) // a client that is gone needs none
+		_, _ = io.WriteString(w, link) // the client may have disconnected
 	}))
 	t.Cleanup(far.Close)
 	h := reevetest.StartWith(t, kit.FastConfig(t))

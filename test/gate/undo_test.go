@@ -399,11 +399,11 @@ func TestO03_DeniedUndoCanBeRequestedAgain(t *testing.T) {
 	}
 }
 
-// An undo whose approval expired can be requested again at once. A repeated key learns that it expired.
+// An undo whose approval expired can be requested again at once. A request with the old key reports that it expired.
 func TestO03_ExpiredUndoCanBeRequestedAgain(t *testing.T) {
 	t.Parallel()
 	cfg := kit.FastConfig(t)
-	cfg.ApprovalTTL = host.Duration(time.Second) // the least there is
+	cfg.ApprovalTTL = host.Duration(time.Second) // the minimum
 	h := reevetest.StartWith(t, cfg)
 	u := &undoAgent{h, h.Agent("a", "file_write", "file_read", "file_restore")}
 	u.setPolicy("ask")

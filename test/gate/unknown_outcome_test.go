@@ -187,7 +187,7 @@ func TestG28_NotFoundCountsOnlyAfterTheTimeLimit(t *testing.T) {
 		t.Parallel()
 		w := kit.NewWitness(t)
 		h, _, op := crashMidCall(t, w, reeve.Verifiable, map[string]any{"timeout_ms": 1000}, kit.VerifySpec(w, nil))
-		w.Forget() // the far side lost it
+		w.Forget() // the witness lost its data
 		got := finishOperation(h, op.ID)
 		if effects, requests := w.Count(); effects != 1 || requests != 2 || got.State != reeve.Committed {
 			t.Errorf("%d effects, %d requests, %+v", effects, requests, got)
@@ -301,7 +301,7 @@ func TestG12_SentRequestIsNeverFailed(t *testing.T) {
 	} {
 		for _, name := range names {
 			if strings.HasPrefix(name, "go_") && how != "dropped" {
-				continue // what they make of an answer is their own affair
+				continue // a Go tool itself decides what a response means
 			}
 			answer.Store(http.HandlerFunc(f))
 			res := h.Call(a.ID, name, map[string]any{"how": how})

@@ -163,7 +163,7 @@ func TestG11_KeyBelongsToOnePerson(t *testing.T) {
 		if status != http.StatusOK || his.Replayed {
 			t.Errorf("with a key of his own: %d %+v", status, his)
 		}
-		// An undo is of one operation, whoever asks for it.
+		// Several users request the same undo. It is made once.
 		better, _, _ := kit.TryCall(h, a.ID, rate("better").With("idempotency_key", "rate-3"), ann...)
 		for _, who := range [][]string{bob, ann, bob} {
 			var res reeve.Result

@@ -34,7 +34,7 @@ func TestG10_LookupDecides(t *testing.T) {
 	t.Run("not applied", func(t *testing.T) {
 		w := kit.NewWitness(t)
 		h, _, op := crashMidCall(t, w, reeve.Verifiable, nil, kit.VerifySpec(w, nil))
-		w.Forget() // the far side lost it
+		w.Forget() // the witness lost its data
 		got := finishOperation(h, op.ID)
 		if effects, requests := w.Count(); effects != 1 || requests != 2 || got.State != reeve.Committed {
 			t.Errorf("%d effects, %d requests, %+v", effects, requests, got)

@@ -138,7 +138,7 @@ func TestI06_OwnerTokenIsValidInAllWorkspaces(t *testing.T) {
 	apart := kit.NewTokenFor(servers[0], "bob", "owner") // valid in all there is now, and not in what comes
 	servers[0].Want(http.StatusCreated, nil, "POST", "/api/workspaces", map[string]any{"id": "team"})
 	servers[1].Want(http.StatusOK, nil, "GET", "/api/agents", nil, "X-Workspace-Id", "team")
-	alike := func(more map[string]any) []string { // called as the servers' own are, and yet not one of them
+	alike := func(more map[string]any) []string { // creates a token with the same name as a server token
 		var made struct {
 			Token string `json:"token"`
 		}

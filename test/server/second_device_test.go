@@ -15,7 +15,7 @@ import (
 	"reeve/test/kit"
 )
 
-// deskAgent is an agent with a remote effect and one in the journal, on one device or another.
+// deskAgent is an agent with two tools, one that calls the witness and one that writes to the journal.
 type deskAgent struct {
 	*reevetest.Host
 	agent, category string

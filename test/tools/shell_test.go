@@ -152,7 +152,7 @@ func TestG22_RunawayCommandsAreContained(t *testing.T) {
 			func(r kit.CommandResult) bool { return r.ExitCode != 0 }},
 	} {
 		answers := make(chan int, 1)
-		go func() { answers <- h.Do("GET", "/api/status", nil).Status }() // it answers while the command rages
+		go func() { answers <- h.Do("GET", "/api/status", nil).Status }() // the server still responds
 		patience := 4000
 		if strings.HasPrefix(c.command, "head -c 300000000") {
 			patience = 60_000 // it comes to its end by itself, on a busy machine later

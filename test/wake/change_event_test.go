@@ -75,7 +75,7 @@ func TestL03_ScheduleChangesAreEvents(t *testing.T) {
 		if n := woken(); n != 1 {
 			t.Errorf("removed with its agent: woken %d times", n)
 		}
-		// One that is disabled because it fails is told of; that it fires is no change.
+		// Disabling a failing schedule is an event. A firing is not.
 		b.NewAgent("clumsy", kit.Object{
 			"config": kit.Object{"rehearsal": kit.Object{"steps": []kit.Object{{"tool": "no_such_tool",
 				"must": true, "args": kit.Object{}}}}}})

@@ -117,7 +117,7 @@ func TestO20_ScopePolicyAndSettingsOfTheParent(t *testing.T) {
 	}
 	h.Want(http.StatusOK, nil, "POST", "/api/approvals/"+inbox.Approvals[0].ID+"/decision",
 		kit.Object{"decision": "approve"})
-	forwarded := h.Connect(c.ID, 0) // whoever began it all is told that somebody waits
+	forwarded := h.Connect(c.ID, 0) // the first conversation shows that an approval is needed
 	if f := forwarded.ReadUntil(
 		func(f reeve.Frame) bool { return f.Type == reeve.FrameApproval }); f.TurnID != turn.ID ||
 		f.AgentID != child.AgentID || f.ApprovalID != inbox.Approvals[0].ID {
@@ -173,7 +173,7 @@ func TestO20_ChildEndsWithItsParent(t *testing.T) {
 	kit.NewPersona(h, "slow", nil)
 	turn := kit.StartTurn(h, h.StartConversation("boss").ID, "go")
 	var tree []reeve.Run
-	// both slow ones have begun: calls that follow each other go on together
+	// both delegations have begun, because delegations of one answer run in parallel
 	kit.WaitForTurnWhere(h, turn.ID, func(d api.TurnDetail) bool {
 		if tree = kit.ListChildren(h, turn.ID); len(tree) == 2 && d.State == reeve.RunParked {
 			tree = append(tree, kit.ListChildren(h, tree[0].ID)...)

@@ -49,7 +49,7 @@ func TestO20_ProposalForARemovedDelegatorEnds(t *testing.T) {
 				t.Errorf("%s: %d %+v", word, status, problem)
 			}
 		}
-		again := h.Call("helper", "act", kit.Object{}).ProposalID // which is on nobody's behalf
+		again := h.Call("helper", "act", kit.Object{}).ProposalID // a call without a delegator
 		for _, p := range []string{stays, again} {
 			kit.DecideProposal(h, p, "accept", "")
 			kit.Eventually(t, "it to be applied", func() bool {

@@ -23,7 +23,7 @@ func TestL01_LifecycleTransitions(t *testing.T) {
 			var a reeve.Agent
 			i++
 			made := from
-			if from == "destroyed" { // nobody is made so
+			if from == "destroyed" { // an agent cannot be created as destroyed
 				h.Want(400, nil, "POST", "/api/agents", kit.Object{"name": "stillborn", "lifecycle": from})
 				made = "active"
 			}
@@ -87,7 +87,7 @@ func TestL01_DestroyingEndsEverything(t *testing.T) {
 	if h.Want(200, &s, "GET", "/api/schedules/"+id, nil); s.State != reeve.TimerCompleted || s.NextAt != nil {
 		t.Errorf("its schedule: %+v", s.Timer)
 	}
-	// Nothing brings it back, with a clear word.
+	// A destroyed agent cannot be used again; every attempt is a conflict.
 	h.Want(409, nil, "POST", "/api/agents/coach/wake", kit.Object{})
 	h.Want(409, nil, "PATCH", "/api/schedules/"+s.ID, kit.Object{"status": "active"})
 	h.Want(409, nil, "POST", "/api/schedules", kit.Object{"agent": a.ID, "goal": "g", "cadence_type": "cron",

@@ -36,7 +36,7 @@ func TestNoCallIsAddedToARunThatHasEnded(t *testing.T) {
 		if ran.Count() != 0 {
 			t.Errorf("something was done %d times", ran.Count())
 		}
-		for _, id := range []string{"look", "note"} { // a run that Reeve has not made is the caller's own affair
+		for _, id := range []string{"look", "note"} { // a run name that a caller invents is not checked
 			if res, p, status := kit.TryCall(h, a.ID, kit.Call{"tool": id, "args": kit.Object{}, "run": "mine"}); status != http.StatusOK || res.IsError {
 				t.Errorf("%s: %d %+v", id, status, p)
 			}
@@ -75,7 +75,7 @@ func TestCallDuringTheEndOfItsRunIsRefused(t *testing.T) {
 		run := getNewestRun(h, a)
 		kind := "note"
 		if cfg.Database == "" {
-			kind = "look" // where one writes at a time, the run cannot end while a local tool does
+			kind = "look" // with SQLite's single writer, the run cannot end while a local tool runs
 		}
 		type answer struct {
 			p      api.Problem

@@ -59,7 +59,7 @@ func TestO18_BudgetsBindScheduledRuns(t *testing.T) {
 		if len(budgets.Budgets) != 0 {
 			t.Errorf("budgets of runs that ended: %+v", budgets)
 		}
-		// A run by hand is the person's own affair.
+		// The budget of scheduled runs does not apply to a run that a person starts.
 		b.Want(201, nil, "POST", "/api/agents/aide/wake", kit.Object{})
 		b.StepAll()
 		if r := b.ListRuns("")[0]; r.State != reeve.RunCompleted || r.Spent.Calls != 5 {

@@ -62,7 +62,7 @@ func TestO13_EqualCadenceDoesNotRestartASchedule(t *testing.T) {
 				}
 			}
 		}
-		// So it is with the tool.
+		// The tool schedule_edit does not move the next firing either.
 		s := b.NewSchedule("aide", kit.Object{"cadence_type": "interval", "cadence_value": "30d"})
 		time.Sleep(time.Minute)
 		if res := b.CallAs(s.UserID, a.ID, "schedule_edit",

@@ -211,7 +211,7 @@ func TestO13_ScheduleTools(t *testing.T) {
 		b.Want(201, nil, "POST", "/api/schedules", kit.Object{"agent": a.ID, "goal": "another user's",
 			"cadence_type": "interval", "cadence_value": "100h"})
 
-		// Paused it does not fire, and an edit of something else does not wake it; nonsense changes nothing.
+		// A paused schedule does not fire, also after a rename. An invalid edit changes nothing.
 		use("schedule_edit", kit.Object{"schedule_id": every.ID, "status": "paused"})
 		use("schedule_edit", kit.Object{"schedule_id": every.ID, "name": "Stand"})
 		b.Want(200, nil, "PATCH", "/api/schedules/"+every.ID, kit.Object{"name": "Stand up"})
@@ -239,7 +239,7 @@ func TestO13_ScheduleTools(t *testing.T) {
 		}
 		b.Want(409, nil, "PATCH", "/api/schedules/"+once.ID, kit.Object{"status": "paused"})
 		use("schedule_edit", kit.Object{"schedule_id": every.ID, "status": "active"})
-		// What is over makes room for another, and takes its place again only where there is room.
+		// A completed schedule does not count for the limit. It can become active again only within the limit.
 		fifth := use("schedule_create", kit.Object{"goal": "fifth", "cadence_type": "interval",
 			"cadence_value": "100h"})
 		again := kit.Object{"schedule_id": once.ID, "cadence_type": "once", "cadence_value": "2000-02-01T16:00"}
@@ -255,7 +255,7 @@ func TestO13_ScheduleTools(t *testing.T) {
 		if s := b.GetSchedule(once.ID); s.State != reeve.TimerCompleted || s.Kind != "once" || s.Name != "Green tea" {
 			t.Errorf("refused: %+v", s.Timer)
 		}
-		// One that a person has made their own since is not taken back with the call that created it.
+		// Undoing the creation of a schedule is refused after a person has changed the schedule.
 		last := "/api/schedules/" + kit.DecodeResult[api.Schedule](t, fifth).ID
 		undo := func() reeve.Result { return b.CallAs("ann", a.ID, fifth.Undo.Tool, fifth.Undo.Args) }
 		b.Want(200, nil, "PATCH", last, kit.Object{"name": "mine"})
@@ -271,7 +271,7 @@ func TestO13_ScheduleTools(t *testing.T) {
 			t.Errorf("where there is room: %+v", res)
 		}
 		b.AdvanceTo("2000-01-01 17:00", 5*time.Minute)
-		// said again, it does not begin anew
+		// setting the same interval again does not restart it
 		b.Want(200, nil, "PATCH", "/api/schedules/"+every.ID, kit.Object{"cadence_type": "interval",
 			"cadence_value": "2h",
 			"timezone":      "UTC"})

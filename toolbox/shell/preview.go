@@ -210,7 +210,7 @@ func (b *approvalBase) findFiles(ctx context.Context, root, start string, n comm
 		b.files = append(b.files, f)
 		return nil
 	}
-	// The loop also visits folders that look appends to from.
+	// from grows during the loop: look appends the folders that it finds.
 	for i := 0; i < len(from); i++ {
 		for _, word := range n.words {
 			for _, s := range candidateNames(word) {

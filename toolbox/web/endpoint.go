@@ -35,12 +35,12 @@ type Endpoint struct {
 	URL    string `json:"url" minLength:"8" maxLength:"4096" doc:"Absolute URL. {arg} in path segments and query values is replaced by the escaped argument; query values may contain ${secret:NAME}"`
 
 	Headers  map[string]string `json:"headers,omitempty" doc:"Headers to send. Values may contain ${secret:NAME}"`
-	Query    map[string]string `json:"query,omitempty" doc:"Query parameter to argument. A missing argument omits the parameter, a list repeats it"`
-	Body     map[string]string `json:"body,omitempty" doc:"Body key or JSON Pointer to argument. Default: all arguments that url and query do not use"`
+	Query    map[string]string `json:"query,omitempty" doc:"Maps query parameters to arguments. A parameter whose argument is missing is omitted; a list repeats the parameter"`
+	Body     map[string]string `json:"body,omitempty" doc:"Maps keys or JSON Pointers of the body to arguments. Default: all arguments that url and query do not use"`
 	BodyType string            `json:"body_type,omitempty" enum:"json,form,none" doc:"Format of the body. Default: json for POST, PUT and PATCH, and for DELETE with body"`
 
 	Read  bool                `json:"read,omitempty" doc:"True if the POST changes nothing, such as a search; required for effect read with POST"`
-	Reads map[string][]string `json:"reads,omitempty" doc:"Argument to the values with which a call changes nothing. Scripts may make such calls outside items, and dry runs make them"`
+	Reads map[string][]string `json:"reads,omitempty" doc:"Maps an argument to the values with which a call changes nothing. Scripts may make such calls outside items, and dry runs make them"`
 
 	Result           string `json:"result,omitempty" doc:"JSON Pointer to the part to return. Default: the whole body"`
 	MaxResponseBytes int64  `json:"max_response_bytes,omitempty" minimum:"1" maximum:"5242880" default:"1048576"`

@@ -71,7 +71,7 @@ func TestTrieFindsAllPrefixes(t *testing.T) {
 	m.tokenizer.trie.prefixes("", func(int32, int) { t.Error("found something in nothing") })
 }
 
-// TestEveryCharacterOfAPieceIsAPiece is what the tokenizer relies on: a character without a piece is in no longer one.
+// TestEveryCharacterOfAPieceIsAPiece checks what the tokenizer relies on: every character of a piece is itself a piece.
 func TestEveryCharacterOfAPieceIsAPiece(t *testing.T) {
 	t.Parallel()
 	m := load(t)

@@ -26,7 +26,7 @@ const (
 type Command struct {
 	// the program and its arguments; a name without a slash is looked up in the system's program folders
 	Args     []string
-	Root     string   // the workspace, the one folder that the command may write
+	Root     string   // the one folder that the command may write
 	At       string   // path of Root inside namespaces; default its real path
 	Dir      string   // working directory, relative to Root; default Root
 	ReadOnly []string // folders and files that it may read, besides the system's own

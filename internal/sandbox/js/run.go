@@ -35,7 +35,7 @@ type run struct {
 
 	mu             sync.Mutex
 	abortErr       error          // error that aborted the run; no call starts after it is set
-	killedLate     bool           // the worker was killed after its time limit
+	killedLate     bool           // the worker was killed because its time limit had passed
 	openCalls      map[uint32]int // size of the arguments of each host call in progress, by id
 	openSize       int            // sum of openCalls
 	lastCall       uint32

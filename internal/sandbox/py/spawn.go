@@ -97,7 +97,8 @@ func (p *Pool) startProcess(c child.Command, timeout time.Duration) (_ *child.Pr
 	}
 	if err == nil && (f.Kind != wire.KindReady || string(f.Body) != version()) {
 		proc.End()
-		return nil, false, reeve.Errorf(reeve.Unavailable, "the Python worker has another version than this program").
+		return nil, false, reeve.Errorf(reeve.Unavailable,
+			"the Python worker has a different version from this program").
 			Hintf("build both with make build")
 	}
 	if err != nil {

@@ -27,7 +27,7 @@ var errPooler = reeve.Errorf(reeve.Unavailable,
 	Hintf("restart the server, so that it detects the pooler")
 
 // setUpConn applies the settings to a new connection. It returns errPooler if the connection leads to a pooler, which
-// announces another process id than the backend has.
+// announces a different process id from that of the backend.
 func setUpConn(ctx context.Context, c *pgx.Conn) error {
 	var backend uint32
 	err := c.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeSimpleProtocol).Scan(&backend)

@@ -11,8 +11,8 @@ import (
 	"reeve/internal/store"
 )
 
-// conn is one connection with its prepared statements. Preparing costs a third of a short transaction, so each text is
-// prepared once. There are few texts, because they are constants of package store.
+// conn is one connection with its prepared statements. Preparing costs a third of a short transaction, so each SQL
+// text is prepared once. There are few SQL texts, because they are constants of package store.
 type conn struct {
 	db      *sql.DB
 	c       *sql.Conn

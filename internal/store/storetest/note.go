@@ -36,7 +36,8 @@ var notes = map[string]func(*testing.T, *store.DB){
 			return err
 		})
 		equal(t, after.CreatedAt, n.CreatedAt, "created at")
-		equal(t, fmt.Sprintf("%d %s %s %s", after.Version, after.Origin, after.OperationID, after.Tags), "2 agent op_1 [drink food]",
+		equal(t, fmt.Sprintf("%d %s %s %s", after.Version, after.Origin, after.OperationID, after.Tags),
+			"2 agent op_1 [drink food]",
 			"note")
 		versions := view(t, db, func(s *store.Snap) ([]reeve.NoteVersion, error) {
 			return s.Notes().ListNoteVersions(t.Context(), n.ID)

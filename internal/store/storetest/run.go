@@ -373,8 +373,9 @@ var runs = map[string]func(*testing.T, *store.DB){
 		})
 		enqueueWake(t, db, reeve.Wake{RunKey: "k1", Reason: reeve.ReasonSubscription, DueAt: later})
 		enqueueWake(t, db, reeve.Wake{RunKey: "script job", Reason: reeve.ReasonScriptJob,
-			SessionID: store.ScriptJobLane + "x", DueAt: later})
-		enqueueWake(t, db, reeve.Wake{RunKey: "retry", Reason: reeve.ReasonRetry, SessionID: store.ManualLane + "retry",
+			SessionID: store.ScriptJobSession + "x", DueAt: later})
+		enqueueWake(t, db, reeve.Wake{RunKey: "retry", Reason: reeve.ReasonRetry, SessionID: store.ManualSession +
+			"retry",
 			DueAt: later})
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().StopWorkspace(ctx, ws, tx.Now(), "enough") })
 		wake := func(key string) reeve.Wake {

@@ -135,7 +135,7 @@ var states = map[string]func(*testing.T, *store.DB){
 		if r.Status != reeve.AgentIdle || r.FailureStreak != 1 || r.ActiveRun != "" || r.LastRunAt == nil {
 			t.Errorf("%+v", r)
 		}
-		goal := store.DueAgent{AgentID: "agt_one", WorkspaceID: ws, SessionID: store.ScheduleLane + "t"}
+		goal := store.DueAgent{AgentID: "agt_one", WorkspaceID: ws, SessionID: store.ScheduleSession + "t"}
 		enqueueWake(t, db, reeve.Wake{RunKey: "goal", Reason: reeve.ReasonTimer, SessionID: goal.SessionID})
 		equal(t, startRun(t, db, goal, "run_goal", "proc_1"), true, "started the run of a schedule")
 		must(t, transitionRun(t, db, "run_goal", reeve.RunCompleted))

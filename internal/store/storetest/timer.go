@@ -22,9 +22,9 @@ var timers = map[string]func(*testing.T, *store.DB){
 		for _, id := range []string{"active", "paused", "deleted", "disabled"} {
 			update(t, db, func(tx *store.Tx) error { return tx.Queue().PutTimer(ctx, timer(id, reeve.TimerActive)) })
 			enqueueWake(t, db, reeve.Wake{RunKey: id + "/1", Reason: reeve.ReasonTimer, ReasonID: id,
-				SessionID: store.TimerLane + id})
+				SessionID: store.TimerSession + id})
 			enqueueWake(t, db, reeve.Wake{RunKey: id + "/2", Reason: reeve.ReasonCatchup, ReasonID: id,
-				SessionID: store.ScheduleLane + id})
+				SessionID: store.ScheduleSession + id})
 		}
 		update(t, db, func(tx *store.Tx) error {
 			must(t, tx.Queue().PutTimer(ctx, timer("paused", reeve.TimerPaused)))

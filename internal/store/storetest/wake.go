@@ -232,7 +232,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		var ends []store.WakeEnd
 		for i := range n {
 			key := fmt.Sprintf("k%03d", i)
-			lane := store.ScheduleLane + key
+			lane := store.ScheduleSession + key
 			list = append(list, reeve.Wake{RunKey: key, WorkspaceID: ws, AgentID: "agt_one", Reason: reeve.ReasonTimer,
 				ReasonID: key, SessionID: lane, DueAt: reeve.Now(), State: reeve.WakeQueued})
 			runs = append(runs, reeve.Run{ID: "run_" + key, Key: key, WorkspaceID: ws, AgentID: "agt_one",
@@ -262,7 +262,7 @@ var wakes = map[string]func(*testing.T, *store.DB){
 		second := runs[3]
 		second.ID, second.Key = "run_second", "second"
 		other := runs[3]
-		other.ID, other.Key, other.SessionID = "run_other", "other", store.ScheduleLane+"other"
+		other.ID, other.Key, other.SessionID = "run_other", "other", store.ScheduleSession+"other"
 		update(t, db, func(tx *store.Tx) error {
 			inserted, err := tx.Runs().InsertRuns(ctx, []reeve.Run{second, other})
 			equal(t, fmt.Sprint(inserted), "map[run_other:true]", "inserted runs, one in a lane with a run")
