@@ -85,7 +85,7 @@ func run() (err error) {
 			return fmt.Errorf("unknown section %q; use one of %s", name, strings.Join(names, ", "))
 		}
 	}
-	host.CollectGarbage() // as reeve serve does
+	host.TuneGarbageCollector() // as reeve serve does
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if c.dir, err = os.MkdirTemp("", "reeve-bench-"); err != nil {

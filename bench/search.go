@@ -20,6 +20,8 @@ import (
 
 	"reeve"
 	"reeve/api"
+	"reeve/internal/embed"
+	"reeve/internal/memory"
 	"reeve/internal/store"
 )
 
@@ -233,24 +235,32 @@ func measureNotes(ctx context.Context, c config, engine string, t *table) {
 		}
 		return strings.Join(picked, " ")
 	}
+	encoder := embed.NewLocal()
 	for range many / 1000 {
 		check(w.db.Update(ctx, func(tx *store.Tx) error {
+			var vectors []store.NoteVector
 			for range 1000 {
-				n := reeve.Note{ID: tx.NewID(reeve.PrefixNote), UserID: user, AgentID: w.agent, Content: some(12)}
-				if err := tx.Notes().InsertNote(ctx, workspace, n); err != nil {
+				n := reeve.Note{ID: tx.NewID(reeve.PrefixNote), UserID: user, Origin: reeve.NoteByPerson, Content: some(12)}
+				n, err := tx.Notes().InsertNote(ctx, workspace, n)
+				if err != nil {
 					return err
 				}
+				v := make([]float32, encoder.Dimensions()) // encoding 100,000 texts would take half an hour
+				for i := range v {
+					v[i] = float32(r.NormFloat64()) / 22.6
+				}
+				vectors = append(vectors, store.NoteVector{NoteID: n.ID, Version: n.Version, Code: embed.Bits(v),
+					Vector: embed.Quantize(v)})
 			}
-			return nil
+			return tx.Notes().PutVectors(ctx, encoder.Model(), vectors)
 		}))
 	}
+	notes := memory.NewNotes(memory.NotesConfig{DB: w.db, Encoder: encoder})
 	var took []float64
 	for range pick(c, 200, 40) {
 		text, start := some(10), time.Now()
-		check(w.db.View(ctx, func(s *store.Snap) error {
-			_, err := s.Notes().RecallNotes(ctx, workspace, w.agent, user, text, 10, 10)
-			return err
-		}))
+		_, err := notes.Recall(ctx, reeve.NoteQuery{WorkspaceID: workspace, UserID: user, Text: text, Limit: 10})
+		check(err)
 		took = append(took, milliseconds(time.Since(start)))
 	}
 	t.limit(fmt.Sprintf("%s, notes that match a message, among %d, p95", engine, many), "ms", percentile(took, 95), 50)

@@ -112,7 +112,7 @@ const serveDir = "REEVE_BENCH_SERVE"
 func serve(dir string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	host.CollectGarbage()
+	host.TuneGarbageCollector()
 	h, err := host.New(ctx, host.Config{Dir: dir, Listen: "127.0.0.1:0", Model: instantModel{}, Rate: 1e6, Burst: 1e6,
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
