@@ -222,7 +222,7 @@ func TestBadInput_Queries(t *testing.T) {
 		if strings.Contains(s.path, "?") {
 			more = "&"
 		}
-		if o.method == "GET" && o.id != "backup" {
+		if o.method == "GET" && o.id != "downloadBackup" {
 			wantFieldError(t, h.Do("GET", s.path+more+"zzz=1", nil), "query/zzz")
 			wantFieldError(t, h.Do("GET", s.path+more+"Limit=5", nil), "query/Limit")
 		}

@@ -8,25 +8,27 @@ import (
 	"reeve/reevetest"
 )
 
-// conversationFixture has the ids of a conversation, a turn and a note.
-type conversationFixture struct{ conversation, turn, note string }
+// conversationFixture has the ids of a conversation, a turn and two notes.
+type conversationFixture struct{ conversation, turn, note, forgettable string }
 
-var missingConversation = conversationFixture{conversation: "conv_none", turn: "run_none", note: "note_none"}
+var missingConversation = conversationFixture{conversation: "conv_none", turn: "run_none", note: "note_none",
+	forgettable: "note_none"}
 
-// createConversationFixture creates a conversation with a waiting turn, and a note.
+// createConversationFixture creates a conversation with a waiting turn, and two notes.
 func createConversationFixture(t *testing.T, h *reevetest.Host, agent string) (x conversationFixture) {
 	t.Helper()
 	x.conversation = decode[reeve.Conversation](t, h.Want(201, nil, "POST", "/api/conversations",
 		object{"agent": agent, "title": "alpha's"})).ID
 	x.turn = decode[reeve.Turn](t, h.Want(201, nil, "POST", "/api/conversations/"+x.conversation+"/turns",
 		object{"content": "alpha's"})).ID
+	x.forgettable = decode[reeve.Note](t, h.Want(201, nil, "POST", "/api/notes", object{"content": "to forget"})).ID
 	x.note = decode[reeve.Note](t, h.Want(201, nil, "POST", "/api/notes",
-		object{"agent": agent, "content": "alpha's"})).ID
+		object{"content": "alpha's"})).ID
 	return x
 }
 
 func (x conversationFixture) mask(s string) string {
-	return strings.NewReplacer(x.conversation, "#", x.turn, "#", x.note, "#").Replace(s)
+	return strings.NewReplacer(x.conversation, "#", x.turn, "#", x.note, "#", x.forgettable, "#").Replace(s)
 }
 
 func (x conversationFixture) samples(agentID, operation string) map[string]sample {
@@ -34,8 +36,14 @@ func (x conversationFixture) samples(agentID, operation string) map[string]sampl
 	return map[string]sample{
 		"listConversations":        {"/api/conversations", nil, false, reeve.Viewer},
 		"listNotes":                {"/api/notes", nil, false, reeve.Viewer},
-		"createNote":               {"/api/notes", object{"agent": agentID, "content": "remember"}, true, reeve.Member},
+		"searchNotes":              {"/api/notes/search?q=tea", nil, false, reeve.Viewer},
+		"createNote":               {"/api/notes", object{"content": "remember"}, false, reeve.Member},
+		"getNote":                  {"/api/notes/" + x.note, nil, true, reeve.Viewer},
+		"getNoteHistory":           {"/api/notes/" + x.note + "/history", nil, true, reeve.Viewer},
+		"updateNote":               {"/api/notes/" + x.note, object{"pinned": true}, true, reeve.Member},
 		"deleteNote":               {"/api/notes/" + x.note, nil, true, reeve.Member},
+		"restoreNote":              {"/api/notes/" + x.note + "/restore", nil, true, reeve.Member},
+		"forgetNote":               {"/api/notes/" + x.forgettable + "/forget", nil, true, reeve.Member},
 		"createConversation":       {"/api/conversations", object{"agent": agentID}, true, reeve.Member},
 		"getConversation":          {at, nil, true, reeve.Viewer},
 		"updateConversation":       {at, object{"title": "other"}, true, reeve.Member},

@@ -133,7 +133,7 @@ func TestIdempotencyKey_ResponseIsStoredWithTheChange(t *testing.T) {
 		}
 	}
 	for _, id := range []string{
-		"deliverResult",                      // no call waits for a result
+		"deliverOperationResult",             // no call waits for a result
 		"undoOperation",                      // the tool has no undo
 		"playgroundChat",                     // a disconnect cancels it
 		"acceptChangeSet", "rejectChangeSet", // each item has its own commit

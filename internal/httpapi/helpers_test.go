@@ -106,14 +106,14 @@ func (d *openAPIDoc) operations() []operation {
 	return out
 }
 
-// findOperation returns the operation that handles a request.
-func (d *openAPIDoc) findOperation(r *http.Request) (operation, bool) {
+// findOperation returns the operation that handles a request. An exact path wins over one with parameters.
+func (d *openAPIDoc) findOperation(r *http.Request) (found operation, ok bool) {
 	for _, o := range d.operations() {
-		if o.matches(r.Method, r.URL.EscapedPath()) {
-			return o, true
+		if o.matches(r.Method, r.URL.EscapedPath()) && (!ok || !strings.Contains(o.path, "{")) {
+			found, ok = o, true
 		}
 	}
-	return operation{}, false
+	return found, ok
 }
 
 // matches reports whether the operation handles requests with a method and path.

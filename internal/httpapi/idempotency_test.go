@@ -42,7 +42,7 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 				posts[o.id] = samples(x)[o.id]
 			}
 		}
-		delete(posts, "deliverResult") // no call waits for a result
+		delete(posts, "deliverOperationResult") // no call waits for a result
 		posts["createTool"] = sample{path: "/api/tools", body: weatherTool(nil)}
 		posts["attachTool"] = sample{path: "/api/agents/other/tools", body: object{"tool_id": "file_read",
 			"config": object{}}}
@@ -118,7 +118,7 @@ func TestG30_DeliveredResultIsStoredWithItsKey(t *testing.T) {
 // multiStepPosts are the POSTs whose change needs several transactions. A repeated request makes only the steps that
 // are left.
 var multiStepPosts = map[string]bool{"undoOperation": true, "acceptChangeSet": true, "rejectChangeSet": true,
-	"mergeBranch": true, "discardBranch": true}
+	"mergeBranch": true, "discardBranch": true, "forgetNote": true}
 
 // logBuffer collects the log of a server.
 type logBuffer struct {

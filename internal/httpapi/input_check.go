@@ -122,7 +122,8 @@ func findWideInteger(v reflect.Value, path string) *reeve.Field {
 // fieldPath returns the path of a field in errors: /name in a body, and path/name, query/name or header/name elsewhere.
 func fieldPath(f reflect.StructField) string {
 	for _, place := range []string{"path", "query", "header"} {
-		if name, ok := f.Tag.Lookup(place); ok {
+		if tag, ok := f.Tag.Lookup(place); ok {
+			name, _, _ := strings.Cut(tag, ",")
 			return place + "/" + name
 		}
 	}

@@ -47,7 +47,7 @@ func (x mailFixture) samples() map[string]sample {
 		"listImports": {"/api/mail/imports", nil, false, reeve.Viewer},
 		"startImport": {"/api/mail/imports", object{"source": "mine"}, false, reeve.Member},
 		"getImport":   {"/api/mail/imports/" + x.open, nil, true, reeve.Viewer},
-		"addBatch": {"/api/mail/imports/" + x.open + "/batches?after=1&position=2",
+		"addImportBatch": {"/api/mail/imports/" + x.open + "/batches?after=1&position=2",
 			encodeMailLine(object{"inbox": "mine"}), true, reeve.Member},
 		"finishImport": {"/api/mail/imports/" + x.ending + "/finish", nil, true, reeve.Member},
 	}

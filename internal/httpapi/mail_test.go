@@ -454,7 +454,7 @@ func TestBadInput_MailLines(t *testing.T) {
 		at := "/api/mail/imports/" + id + "/batches"
 		good := encodeMailLine(object{"message_id": "a", "inbox": "x", "subject": "one"})
 		for _, text := range []string{"nope", "{}", "[]", "null", `{"email":{}}`, `{"email":{"inbox":""}}`,
-			`{"email":{"inbox":"x","form":"y"}}`, `{"email":{"inbox":"x"},"bad":"no"}`, `{"email":{"inbox":"x"}} {}`,
+			`{"email":{"inbox":"x","form":"y"}}`, `{"email":{"inbox":"x"},"error":"no"}`, `{"email":{"inbox":"x"}} {}`,
 			`{"email":{"inbox":"a\nb"}}`,
 			`{"email":{"inbox":"x","date":"yesterday"}}`, `{"email":{"inbox":"` + strings.Repeat("x", 301) + `"}}`,
 			`{"email":7}`, "\xff", "\x00"} {
@@ -484,7 +484,7 @@ func TestBadInput_MailLines(t *testing.T) {
 			encodeMailLine(object{"message_id": "old", "inbox": "x", "body": "penguin",
 				"date": "1970-01-01T00:00:00Z"}) +
 			encodeMailLine(object{"message_id": "big", "inbox": "x", "body": "penguin " +
-				strings.Repeat("é", reeve.MaxMailText)}) + `{"place":"1.","bad":"no header","notes":["odd"]}` + "\n"
+				strings.Repeat("é", reeve.MaxMailText)}) + `{"place":"1.","error":"no header","problems":["odd"]}` + "\n"
 		for range 2 {
 			v := decode[reeve.MailImport](t, srv.Want(200, nil, "POST", at+"?position=1", odd))
 			if v.Seen != 9 || v.Added != 7 || v.Duplicate != 1 || v.Unreadable != 1 || len(v.Problems) != 3 {

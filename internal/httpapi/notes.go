@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"reeve"
 	"reeve/api"
@@ -43,11 +44,11 @@ func (h *noteHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 		f.User = in.User
 	}
 	if in.Tag != "" {
-		tags, err := reeve.CheckTags([]string{in.Tag})
+		tags, err := checkTagQuery([]string{in.Tag})
 		if err != nil {
 			return nil, err
 		}
-		f.Tag = tags[0]
+		f.Tag = strings.Join(tags, "")
 	}
 	out := &body[api.NoteList]{}
 	err = h.db.View(ctx, func(snap *store.Snap) error {
@@ -71,13 +72,24 @@ func (h *noteHandlers) search(ctx context.Context, who reeve.Principal, in *stru
 	Tags  []string `query:"tag,explode" maxItems:"100" doc:"Only notes with all of these tags"`
 	Limit int      `query:"limit" minimum:"1" maximum:"100" default:"10"`
 }) (*body[api.NoteSearch], error) {
-	tags, err := reeve.CheckTags(in.Tags)
+	tags, err := checkTagQuery(in.Tags)
 	if err != nil {
 		return nil, err
 	}
 	got, err := h.searcher.Recall(ctx, reeve.NoteQuery{WorkspaceID: who.Workspace, UserID: who.User, Text: in.Query,
 		Tags: tags, Limit: in.Limit})
 	return &body[api.NoteSearch]{Body: api.NoteSearch{Notes: got.Hits, WordsOnly: got.WordsOnly}}, err
+}
+
+// checkTagQuery is reeve.CheckTags for the query parameter tag.
+func checkTagQuery(tags []string) ([]string, error) {
+	tags, err := reeve.CheckTags(tags)
+	if err != nil {
+		e := *reeve.AsError(err)
+		e.Fields = []reeve.Field{{Path: "query/tag", Message: e.Fields[0].Message, Expected: e.Fields[0].Expected}}
+		return nil, &e
+	}
+	return tags, nil
 }
 
 func (h *noteHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Note], error) {
@@ -167,9 +179,9 @@ func (h *noteHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPa
 	return nil, err
 }
 
-// forget erases a note and its quotes. A repeated request completes an interrupted one.
+// forget erases a note and its quotes, even if the client disconnects. A repeated request completes an interrupted one.
 func (h *noteHandlers) forget(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.NoteErasure], error) {
-	got, err := h.searcher.Forget(ctx, who.Workspace, chat.VisibleTo(who), in.ID, "")
+	got, err := h.searcher.Forget(context.WithoutCancel(ctx), who.Workspace, chat.VisibleTo(who), in.ID, "")
 	return &body[reeve.NoteErasure]{Body: got}, err
 }
 

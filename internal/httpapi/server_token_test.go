@@ -47,7 +47,7 @@ func TestI06_NoTokenNameGivesServerRights(t *testing.T) {
 
 		all := samples(missing)
 		operations := filterSampled(loadOpenAPI(t, h).operations())
-		serverOperations := []string{"backup", "createWorkspace", "createProject"}
+		serverOperations := []string{"downloadBackup", "createWorkspace", "createProject"}
 		for i, mine := range forged {
 			for _, o := range operations {
 				s, isServerOperation := all[o.id], slices.Contains(serverOperations, o.id)

@@ -219,7 +219,7 @@ func TestI06_OtherWorkspacesAreInvisible(t *testing.T) {
 				continue
 			}
 			r := s.send(h, o.method, in...)
-			if o.id == "backup" || o.id == "createWorkspace" || o.id == "createProject" {
+			if o.id == "downloadBackup" || o.id == "createWorkspace" || o.id == "createProject" {
 				wantProblem(t, r, 403, reeve.Forbidden) // needs a server token
 				continue
 			}
@@ -277,7 +277,7 @@ func TestI06_Roles(t *testing.T) {
 				continue
 			}
 			// These operations need a server token.
-			if slices.Contains([]string{"backup", "createWorkspace", "createProject"}, o.id) {
+			if slices.Contains([]string{"downloadBackup", "createWorkspace", "createProject"}, o.id) {
 				if p := wantProblem(t, r, 403, reeve.Forbidden); !strings.Contains(p.Hint, "owner.token") {
 					t.Errorf("%s as %s: hint %q", o.id, role, p.Hint)
 				}

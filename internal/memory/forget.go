@@ -12,12 +12,16 @@ const quotesPerStep = 200
 
 // Forget erases a note with its history, and its text wherever the ledger quotes it: in calls, messages, summaries,
 // runs, approvals and outputs. It leaves a tombstone without text. If it is interrupted, the note is still there, and
-// Forget can be called again.
+// Forget can be called again. It does nothing for a note that is already forgotten.
 func (r *Notes) Forget(ctx context.Context, workspace, user, id, operation string) (reeve.NoteErasure, error) {
 	out := reeve.NoteErasure{ID: id, Erased: map[string]int64{}, NotReached: []string{}}
 	var note reeve.Note
 	var texts []string
+	isForgotten := false
 	err := r.cfg.DB.View(ctx, func(s *store.Snap) (err error) {
+		if isForgotten, err = s.Notes().IsForgotten(ctx, workspace, user, id); err != nil || isForgotten {
+			return err
+		}
 		if note, err = s.Notes().GetNote(ctx, workspace, user, id); err != nil {
 			return err
 		}
@@ -28,7 +32,7 @@ func (r *Notes) Forget(ctx context.Context, workspace, user, id, operation strin
 		}
 		return err
 	})
-	if err != nil {
+	if err != nil || isForgotten {
 		return out, err
 	}
 	for more := true; more; {

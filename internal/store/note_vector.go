@@ -226,6 +226,13 @@ func scanStoredVector(r scanner) (v StoredVector, err error) {
 	return v, r.Scan(&v.NoteID, &v.Vector)
 }
 
+// IsForgotten reports whether a note of a user was erased. If user is empty, it may be a note of any user.
+func (s Notes) IsForgotten(ctx context.Context, workspace, user, id string) (bool, error) {
+	_, ok, err := queryOne(ctx, s.Snap, scanValue[string], `SELECT id FROM note_tombstones WHERE id = $2
+		AND workspace_id = $1 AND ($3 = '' OR user_id = $3)`, workspace, id, user)
+	return ok, err
+}
+
 // EraseNote removes a note with its versions, tags, index entries and vector, and leaves a tombstone without text.
 func (t NotesTx) EraseNote(ctx context.Context, workspace, operation string, n reeve.Note) error {
 	return firstError(

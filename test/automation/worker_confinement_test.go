@@ -25,8 +25,7 @@ func (l workerInspector) Log(string, string) {}
 
 // A script runs in the worker program that the reeve binary contains. Its process has its own namespaces without files,
 // network or other processes.
-func TestK23_WorkersAreIsolated(t *testing.T) {
-	t.Parallel()
+func TestK23_WorkersAreIsolated(t *testing.T) { // not parallel: it looks at the newest child process
 	if mode, reason := confine.Available(); mode != confine.Namespaces {
 		t.Log("no namespaces here: ", reason)
 		return

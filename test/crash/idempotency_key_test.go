@@ -33,7 +33,7 @@ func (r *rig) keyedPosts(series string) []keyedPost {
 		{"subscription", agent + "/subscriptions", object{"class": "key", "name": "TASK"}},
 		{"schedule", "/api/schedules", object{"agent": series, "name": series, "cadence_type": "interval",
 			"cadence_value": "200h"}},
-		{"note", "/api/notes", object{"agent": series, "content": series}},
+		{"note", "/api/notes", object{"content": series}},
 		{"token", "/api/tokens", object{"name": series, "user": series, "role": "viewer"}},
 		{"workspace", "/api/workspaces", object{"id": series}},
 		{"conversation", "/api/conversations", object{"agent": series, "title": series}},

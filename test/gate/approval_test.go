@@ -18,8 +18,7 @@ import (
 	"reeve/test/kit"
 )
 
-func TestG14_APrivilegedCallIsParkedAsARow(t *testing.T) {
-	t.Parallel()
+func TestG14_APrivilegedCallIsParkedAsARow(t *testing.T) { // not parallel: it counts goroutines
 	var g guardedTool
 	cfg := kit.FastConfig(t)
 	h := reevetest.StartWith(t, cfg, g.tool())
