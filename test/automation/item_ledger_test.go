@@ -106,7 +106,7 @@ func TestK16_PersonDecidesDuringARun(t *testing.T) {
 			a.Want(200, nil, "POST", a.Path("/items/skip"), kit.Call{"item": "y"})
 		}
 	}
-	a.MustFail(reeve.LogicFailure, `item "y" was resolved by a person`)
+	a.MustFail(reeve.LogicFailure, `a person skipped or restarted item "y"`)
 	kit.Equal(t, a.ItemState("y"), reeve.ItemSkipped, "y")
 	if d.done["y2"]+d.done["z1"] > 0 {
 		t.Errorf("it went on: %s", d)

@@ -139,7 +139,7 @@ func TestL27_StaleProposalIsNotApplied(t *testing.T) {
 		}
 		h.RunUntilIdle(t.Context())
 		if got := kit.GetProposal(h, first.ID); got.State != reeve.ProposalStale ||
-			!strings.Contains(got.Message, "out of date") || title() != "Box squats" {
+			!strings.Contains(got.Message, "changed since the preview") || title() != "Box squats" {
 			t.Errorf("%s: %+v", title(), got)
 		}
 		second := propose()

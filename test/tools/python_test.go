@@ -146,7 +146,7 @@ func TestI11_OperatorsSwitchItOff(t *testing.T) {
 	}
 	for setting, c := range map[string]host.PythonConfig{
 		"python.timeout": {Timeout: host.Duration(time.Hour)}, "python.memory_mb": {MemoryMB: 3},
-		"python.output_kb": {OutputKB: -1}, "python.runs": {MaxRuns: 1000},
+		"python.output_kb": {OutputKB: -1}, "python.max_runs": {MaxRuns: 1000},
 	} {
 		if _, err := host.New(t.Context(), host.Config{Dir: t.TempDir(), Python: c}); reeve.CodeOf(err) != reeve.Validation ||
 			!strings.Contains(err.Error(), setting) {
