@@ -1,0 +1,115 @@
+import { spawn, execFileSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { test as base, expect, type Page } from '@playwright/test';
+// @ts-expect-error the helper is plain JavaScript, so that it also runs without Playwright
+import { api, seed } from './seed.mjs';
+
+/** Seeded has the ids of what seed created. */
+export interface Seeded {
+  writer: string;
+  clerk: string;
+  conversation: string;
+  triage: string;
+}
+
+/** Server is a running bin/reeve with its own data directory and database. */
+export class Server {
+  private process: ChildProcess | undefined;
+  private constructor(readonly url: string, readonly dir: string, private args: string[]) {}
+  link = '';
+
+  /** start runs a server with sample data on a free port. */
+  static async start(database: 'sqlite' | 'postgres'): Promise<Server> {
+    const dir = mkdtempSync(join(tmpdir(), 'reeve-e2e-'));
+    const args = ['serve', '--sample', '--dir', dir];
+    if (database === 'postgres') args.push('--database', createDatabase());
+    const probe = createServer().listen(0, '127.0.0.1');
+    await once(probe, 'listening');
+    const port = (probe.address() as AddressInfo).port;
+    await new Promise((resolve) => probe.close(resolve));
+    args.push('--listen', `127.0.0.1:${port}`);
+    const server = new Server(`http://127.0.0.1:${port}`, dir, args);
+    await server.run();
+    return server;
+  }
+
+  /** run starts the process and waits until it is ready. */
+  async run(): Promise<void> {
+    const child = spawn(join(import.meta.dirname, '../../bin/reeve'), this.args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    this.process = child;
+    for await (const line of createInterface({ input: child.stdout })) {
+      const link = /console\s+(\S+#\S+)/.exec(line);
+      if (link) {
+        this.link = link[1] ?? '';
+        return;
+      }
+    }
+    throw new Error('the server ended before it was ready');
+  }
+
+  /** kill ends the process without warning. */
+  async kill(): Promise<void> {
+    if (!this.process || this.process.exitCode !== null) return;
+    const exit = once(this.process, 'exit');
+    this.process.kill('SIGKILL');
+    await exit;
+  }
+
+  /** token returns the owner's token. */
+  get token(): string {
+    return readFileSync(join(this.dir, 'owner.token'), 'utf8').trim();
+  }
+
+  /** call sends an API request as the owner, or with another token. */
+  call(method: string, path: string, body?: unknown, token = this.token): Promise<any> {
+    return api(this.url, token)(method, path, body);
+  }
+
+  async close(): Promise<void> {
+    await this.kill();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+function createDatabase(): string {
+  const server = process.env.REEVE_TEST_POSTGRES;
+  if (!server) throw new Error('REEVE_TEST_POSTGRES is not set; run the tests with scripts/postgres run');
+  const name = `e2e_${process.pid}_${Date.now()}`;
+  execFileSync('psql', [server, '-q', '-c', `CREATE DATABASE ${name}`]);
+  return server.replace(/^(postgres(?:ql)?:\/\/[^/]*\/)[^?]*/, `$1${name}`); // URL cannot parse an empty host
+}
+
+/** signIn signs a page in with a token. */
+export async function signIn(page: Page, server: Server, token = server.token): Promise<void> {
+  await page.goto(server.url);
+  await page.getByLabel('Access token').fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(page.getByRole('navigation', { name: 'Main', exact: true })).toBeAttached();
+}
+
+export const test = base.extend<{ server: Server; seeded: Seeded; signedIn: Page }, { database: 'sqlite' | 'postgres' }>({
+  database: ['sqlite', { option: true, scope: 'worker' }],
+  server: async ({ database }, use) => {
+    const server = await Server.start(database);
+    await use(server);
+    await server.close();
+  },
+  seeded: async ({ server }, use) => use(await seed(server.url, server.token)),
+  signedIn: async ({ page, server, seeded }, use) => {
+    void seeded;
+    const faults: string[] = [];
+    page.on('pageerror', (e) => faults.push(e.message));
+    page.on('console', (m) => { if (/Content Security Policy/i.test(m.text())) faults.push(m.text()); });
+    page.on('request', (r) => { if (!r.url().startsWith(server.url) && !/^(data|blob):/.test(r.url())) faults.push(`foreign request ${r.url()}`); });
+    await signIn(page, server);
+    await use(page);
+    expect(faults).toEqual([]);
+  },
+});
+
+export { expect };

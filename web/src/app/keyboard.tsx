@@ -1,0 +1,87 @@
+import { createContext, useContext, useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
+import { isTyping, KeyMatcher, type Binding } from '../lib/keys';
+import { Dialog } from '../ui/dialog';
+
+interface Keyboard {
+  add: (group: string, read: () => Binding[]) => () => void;
+  help: () => void;
+}
+
+const Context = createContext<Keyboard>({ add: () => () => {}, help: () => {} });
+
+/** useKeys adds bindings for as long as the component is shown. */
+export function useKeys(group: string, bindings: Binding[]): void {
+  const keyboard = useContext(Context);
+  const latest = useRef(bindings);
+  latest.current = bindings;
+  useEffect(() => keyboard.add(group, () => latest.current), [keyboard, group]);
+}
+
+/** useKeyHelp returns a function that shows all bindings. */
+export function useKeyHelp(): () => void {
+  return useContext(Context).help;
+}
+
+/** KeyboardProvider listens for keys and shows the list of bindings. */
+export function KeyboardProvider({ children }: { children: ReactNode }) {
+  const groups = useRef<{ group: string; read: () => Binding[] }[]>([]);
+  const [helpOpen, setHelpOpen] = useState(false);
+  const [, setVersion] = useState(0); // renders the list again when a screen adds or removes bindings
+  const keyboard = useMemo<Keyboard>(() => ({
+    add(group, read) {
+      const entry = { group, read };
+      groups.current = [...groups.current, entry];
+      setVersion((v) => v + 1);
+      return () => {
+        groups.current = groups.current.filter((g) => g !== entry);
+        setVersion((v) => v + 1);
+      };
+    },
+    help: () => setHelpOpen(true),
+  }), []);
+  useEffect(() => {
+    const matcher = new KeyMatcher();
+    const onKey = (e: KeyboardEvent) => {
+      if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented || isTyping(e.target)) return;
+      if (document.querySelector('[role=dialog]')) return;
+      if (e.key === 'Shift') return;
+      const all = [...groups.current].reverse().flatMap((g) => g.read());
+      const found = matcher.press(e.key, [...all, { keys: '?', label: '', run: () => setHelpOpen(true) }], e.timeStamp);
+      if (found) {
+        e.preventDefault();
+        found.run();
+      }
+    };
+    window.addEventListener('keydown', onKey);
+    return () => window.removeEventListener('keydown', onKey);
+  }, []);
+  return (
+    <Context.Provider value={keyboard}>
+      {children}
+      {helpOpen && (
+        <Dialog title="Keyboard" onClose={() => setHelpOpen(false)}>
+          {groups.current.map((g) => (
+            <section key={g.group} className="stack tight">
+              <h3>{g.group}</h3>
+              <dl className="facts">
+                {g.read().map((b) => (
+                  <KeyRow key={b.keys} binding={b} />
+                ))}
+              </dl>
+            </section>
+          ))}
+          <p className="small faint"><kbd>?</kbd> shows this list, <kbd>Esc</kbd> closes it.</p>
+        </Dialog>
+      )}
+    </Context.Provider>
+  );
+}
+
+function KeyRow({ binding }: { binding: Binding }) {
+  return (
+    <>
+      <dt>{binding.keys.split(' ').map((k) => <kbd key={k}>{k}</kbd>)}</dt>
+      <dd>{binding.label}</dd>
+    </>
+  );
+}

@@ -1,0 +1,71 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link, redirect } from '@tanstack/react-router';
+import { InboxScreen } from '../screens/inbox/inbox';
+import { Page } from '../ui/kit';
+import { Empty, Failure, Loading } from '../ui/states';
+import { Shell } from './shell';
+
+const root = createRootRoute({ component: Shell });
+
+type Loader = () => Promise<Record<string, unknown>>;
+
+// screen makes the route of a screen whose code loads when it is first opened.
+function screen<P extends string>(path: P, load: Loader, name: string) {
+  return createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(load as never, name as never) });
+}
+
+const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
+
+const home = createRoute({ getParentRoute: () => root, path: '/', beforeLoad: () => { throw redirect({ to: '/inbox', replace: true }); } });
+const signin = createRoute({ getParentRoute: () => root, path: '/signin', beforeLoad: () => { throw redirect({ to: '/inbox', replace: true }); } });
+const inbox = createRoute({
+  getParentRoute: () => root, path: '/inbox', component: InboxScreen,
+  validateSearch: (s: Record<string, unknown>): { open?: string } => ({ open: text(s.open) }),
+});
+const runs = createRoute({
+  getParentRoute: () => root, path: '/runs', component: lazyRouteComponent(() => import('../screens/runs/runs'), 'RunsScreen'),
+  validateSearch: (s: Record<string, unknown>): { agent?: string; state?: string } => ({ agent: text(s.agent), state: text(s.state) }),
+});
+
+const routes = root.addChildren([
+  home, signin, inbox, runs,
+  screen('/approvals/$id', () => import('../screens/inbox/pages'), 'ApprovalScreen'),
+  screen('/change-sets/$id', () => import('../screens/inbox/pages'), 'ChangeSetScreen'),
+  screen('/runs/$id', () => import('../screens/runs/run'), 'RunScreen'),
+  screen('/operations/$id', () => import('../screens/operation'), 'OperationScreen'),
+  screen('/chat', () => import('../screens/chat/chat'), 'ChatScreen'),
+  screen('/chat/$id', () => import('../screens/chat/chat'), 'ChatScreen'),
+  screen('/agents', () => import('../screens/agents/agents'), 'AgentsScreen'),
+  screen('/agents/$id', () => import('../screens/agents/agent'), 'AgentScreen'),
+  screen('/tools', () => import('../screens/tools'), 'ToolsScreen'),
+  screen('/tools/$id', () => import('../screens/tools'), 'ToolScreen'),
+  screen('/automations', () => import('../screens/automations'), 'AutomationsScreen'),
+  screen('/automations/$id', () => import('../screens/automations'), 'AutomationScreen'),
+  screen('/schedules', () => import('../screens/schedules'), 'SchedulesScreen'),
+  screen('/subscriptions', () => import('../screens/subscriptions'), 'SubscriptionsScreen'),
+  screen('/memory', () => import('../screens/memory'), 'MemoryScreen'),
+  screen('/journal', () => import('../screens/journal'), 'JournalScreen'),
+  screen('/mail', () => import('../screens/mail'), 'MailScreen'),
+  screen('/branches', () => import('../screens/branches'), 'BranchesScreen'),
+  screen('/settings', () => import('../screens/settings'), 'SettingsScreen'),
+  screen('/settings/$section', () => import('../screens/settings'), 'SettingsScreen'),
+]);
+
+export const router = createRouter({
+  routeTree: routes,
+  defaultPreload: 'intent',
+  scrollRestoration: true,
+  defaultPendingComponent: () => <Loading />,
+  defaultErrorComponent: ({ error }) => <Failure error={error} retry={() => location.reload()} />,
+  defaultNotFoundComponent: () => (
+    <Page title="This page does not exist">
+      <div className="panel"><Empty title="Check the address"><p>The address is wrong, or what it named is gone.</p>
+        <Link className="btn" to="/inbox">Go to the inbox</Link></Empty></div>
+    </Page>
+  ),
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

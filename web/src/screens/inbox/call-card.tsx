@@ -1,0 +1,84 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useAgentName, useTools } from '../../app/data';
+import { PreviewView } from '../../ui/diff';
+import { ArgsView } from '../../ui/json';
+import { Facts, StateTag, Tag } from '../../ui/kit';
+import { Ago, Id, Inert } from '../../ui/text';
+
+/** EFFECTS says in words what each effect class means for the person who decides. */
+export const EFFECTS: Record<string, string> = {
+  read: 'reads only',
+  local: 'changes data in Reeve, exactly once',
+  keyed: 'sent with a key; the receiver drops repeats',
+  verifiable: 'Reeve can look up afterwards whether it happened',
+  unsafe: 'cannot be looked up; after a crash a person decides',
+};
+
+/** HIDDEN is the mark in the place of a secret. */
+const HIDDEN = '[REDACTED]';
+
+/** CallBody shows what a call would do: reason, the change, arguments, and facts for the decision. */
+export function CallBody({ call, facts = [], isHidden, previewLabel = 'What would change' }: {
+  call: { agent_id: string; tool: string; args: string; preview?: string; reason?: string; why?: string; created_at: string;
+    operation_id?: string; call_id: string; state: string };
+  facts?: [string, ReactNode][];
+  previewLabel?: string;
+  isHidden?: boolean;
+}) {
+  const nameOf = useAgentName();
+  const tools = useTools();
+  const tool = tools.data?.tools?.find((t) => t.id === call.tool);
+  const hides = isHidden || call.args.includes(HIDDEN) || Boolean(call.preview?.includes(HIDDEN));
+  return (
+    <div className="body stack">
+      {call.reason && (
+        <p>
+          <span className="label">Reason: </span>
+          <Inert text={call.reason} />
+        </p>
+      )}
+      {hides && (
+        <p className="small"><Tag tone="wait">hidden</Tag> A stored secret is part of this call. It is shown as <code>{HIDDEN}</code>.</p>
+      )}
+      {call.preview && (
+        <section className="stack tight">
+          <h3>{previewLabel}</h3>
+          <PreviewView preview={call.preview} />
+        </section>
+      )}
+      <section className="stack tight">
+        <h3>Arguments</h3>
+        <ArgsView args={call.args} />
+      </section>
+      <Facts facts={[
+        ['Agent', <Link key="a" to="/agents/$id" params={{ id: call.agent_id }}><Inert text={nameOf(call.agent_id)} /></Link>],
+        ['Tool', <Link key="t" to="/tools/$id" params={{ id: call.tool }}>{call.tool}</Link>],
+        ['Why it waits', call.why && <Inert text={call.why} />],
+        ['Effect', tool && `${tool.effect}: ${EFFECTS[tool.effect] ?? ''}`],
+        ['Risk', tool?.risk],
+        ['Cost', tool?.cost?.micros ? `$${(tool.cost.micros / 1e6).toFixed(4)}` : undefined],
+        ['Asked', <Ago key="c" time={call.created_at} />],
+        ...facts,
+        ['Explanation', call.operation_id && (
+          <Link key="o" to="/operations/$id" params={{ id: call.operation_id }}>every step of the gate <Id id={call.operation_id} /></Link>)],
+      ]} />
+    </div>
+  );
+}
+
+/** CardTitle is the first line of a card. */
+export function CardTitle({ tool, args, state }: { tool: string; args?: string; state: string }) {
+  return (
+    <>
+      <h2 className="grow cut">
+        {tool} <span className="soft"><Inert text={shorten(args)} /></span>
+      </h2>
+      <StateTag state={state} />
+    </>
+  );
+}
+
+function shorten(text = ''): string {
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}

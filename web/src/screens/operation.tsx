@@ -1,0 +1,189 @@
+import { useState } from 'react';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { api, ok, type Schemas } from '../api/client';
+import { useAgentName } from '../app/data';
+import { useAccess } from '../app/session';
+import { formatAmount } from '../lib/format';
+import { Dialog } from '../ui/dialog';
+import { PreviewView } from '../ui/diff';
+import { ArgsView, JSONView } from '../ui/json';
+import { Button, Facts, Page, Panel, Ready, StateTag, useLive } from '../ui/kit';
+import { Failure, Loading } from '../ui/states';
+import { Ago, Id, Inert } from '../ui/text';
+import { useNotify } from '../ui/toast';
+import { EFFECTS } from './inbox/call-card';
+import { UnknownCard } from './inbox/other-cards';
+
+/** OperationScreen explains one call: request, the gate's steps, result, and undo. */
+export function OperationScreen() {
+  const { id } = useParams({ from: '/operations/$id' });
+  const query = useLive(['operation', id], (signal) => ok(api.GET('/api/operations/{id}', { params: { path: { id } }, signal })),
+    { topics: ['operations', 'approvals'], id });
+  const op = query.data;
+  return (
+    <Page title={op ? op.tool : 'Operation'} tag={op && <StateTag state={op.state} />} actions={op && <UndoButton op={op} />}>
+      <Ready query={query}>
+        {(op) => (
+          <div className="cols">
+            <div className="stack">
+              {op.state === 'unknown' && !op.resolution && <UnknownCard operation={op} />}
+              <Request op={op} />
+              <Result op={op} />
+            </div>
+            <div className="stack"><OperationFacts op={op} /><Ladder op={op} /></div>
+          </div>
+        )}
+      </Ready>
+    </Page>
+  );
+}
+
+function OperationFacts({ op }: { op: Schemas['Operation'] }) {
+  const nameOf = useAgentName();
+  return (
+    <Panel title="Facts">
+      <div className="body">
+        <Facts facts={[
+          ['Agent', <Link key="a" to="/agents/$id" params={{ id: op.agent_id }}><Inert text={nameOf(op.agent_id)} /></Link>],
+          ['Tool', <Link key="t" to="/tools/$id" params={{ id: op.tool }}>{op.tool}</Link>],
+          ['Effect', `${op.effect}: ${EFFECTS[op.effect] ?? ''}`],
+          ['Run', op.run_id && <Link key="r" to="/runs/$id" params={{ id: op.run_id }}><Id id={op.run_id} /></Link>],
+          ['Cost', formatAmount(op.spent)],
+          ['Attempts', op.attempts > 1 ? String(op.attempts) : ''],
+          ['Decided', op.resolved_by && <span key="d">{op.resolution} by <Inert text={op.resolved_by} /></span>],
+          ['Began', <Ago key="b" time={op.created_at} />],
+          ['Changed', <Ago key="c" time={op.updated_at} />],
+          ['Tool version', <code key="v">{op.tool_version}</code>],
+          ['Policy version', <code key="p">{op.policy}</code>],
+          ['Arguments hash', <code key="h" className="break">{op.args_hash}</code>],
+          ['Id', <code key="i" className="break">{op.id}</code>],
+        ]} />
+      </div>
+    </Panel>
+  );
+}
+
+function useThread(op: Schemas['Operation']) {
+  const session = op.thread_id.split(':session:')[1];
+  return useLive(['operation-messages', op.id, op.result_id], async (signal) => {
+    for (let cursor: string | undefined, page = 0; page < 20; page++) {
+      const list: Schemas['MessageList'] = await ok(api.GET('/api/agents/{agentId}/messages', {
+        params: { path: { agentId: op.agent_id }, query: { run: op.run_id, session: op.run_id ? undefined : session, cursor, limit: 500 } },
+        signal,
+      }));
+      const call = list.messages?.find((m) => m.id === op.call_id);
+      const result = list.messages?.find((m) => m.id === op.result_id || m.action_id === op.call_id);
+      if (call || result) return { call, result };
+      cursor = list.next_cursor || undefined;
+      if (!cursor) break;
+    }
+    return { call: undefined, result: undefined };
+  }, { topics: ['operations'], id: op.id });
+}
+
+function Request({ op }: { op: Schemas['Operation'] }) {
+  const thread = useThread(op);
+  const args = op.args ?? thread.data?.call?.content;
+  return (
+    <Panel title="Request">
+      <div className="body stack">
+        {args ? <ArgsView args={args} /> : thread.isPending ? <Loading rows={2} /> : <p className="faint">The arguments are no longer stored.</p>}
+      </div>
+    </Panel>
+  );
+}
+
+function Result({ op }: { op: Schemas['Operation'] }) {
+  const thread = useThread(op);
+  return (
+    <Panel title="Result">
+      <div className="body stack">
+        {op.message && <p className={op.state === 'failed' || op.state === 'denied' ? 'minus' : ''}>{op.code && <code>{op.code}</code>} <Inert text={op.message} /></p>}
+        {thread.data?.result ? <JSONView text={thread.data.result.content} label="Result" />
+          : thread.isPending ? <Loading rows={2} /> : !op.message && <p className="faint">No result yet.</p>}
+      </div>
+    </Panel>
+  );
+}
+
+const MARKS: Record<string, [string, string]> = {
+  passed: ['✓', 'passed'], refused: ['✕', 'refused'], waits: ['…', 'waits'], not_reached: ['·', 'not reached'],
+};
+
+function Ladder({ op }: { op: Schemas['Operation'] }) {
+  const query = useLive(['explanation', op.call_id],
+    (signal) => ok(api.GET('/api/calls/{id}/explanation', { params: { path: { id: op.call_id } }, signal })),
+    { topics: ['operations', 'approvals'], id: op.id });
+  return (
+    <Panel title="Why it was allowed, or not">
+      <div className="body stack">
+        <Ready query={query}>
+          {(e) => (
+            <>
+              <p><Inert text={e.outcome} /></p>
+              <ol className="ladder">
+                {(e.steps ?? []).map((s, i) => {
+                  const [mark, word] = MARKS[s.verdict || 'passed'] ?? ['·', s.verdict ?? ''];
+                  return (
+                    <li key={i} className={s.verdict || 'passed'}>
+                      <span className="mark" aria-hidden>{mark}</span>
+                      <span>{s.step}<span className="hide"> {word}</span></span>
+                      <span className="soft break">{s.why ? <Inert text={s.why} /> : word}</span>
+                    </li>
+                  );
+                })}
+              </ol>
+            </>
+          )}
+        </Ready>
+      </div>
+    </Panel>
+  );
+}
+
+function UndoButton({ op }: { op: Schemas['Operation'] }) {
+  const { can } = useAccess();
+  const [isOpen, setOpen] = useState(false);
+  if (!op.undo || op.state !== 'committed' || !can('member')) return null;
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>Undo…</Button>
+      {isOpen && <UndoDialog op={op} undo={op.undo} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function UndoDialog({ op, undo, onClose }: { op: Schemas['Operation']; undo: Schemas['Undo']; onClose: () => void }) {
+  const notify = useNotify();
+  const navigate = useNavigate();
+  const [isBusy, setBusy] = useState(false);
+  const preview = useLive(['undo-preview', op.id], () => ok(api.POST('/api/agents/{agentId}/calls', {
+    params: { path: { agentId: op.agent_id } }, body: { tool: undo.tool, args: undo.args, preview_only: true },
+  })), {});
+  const run = async () => {
+    setBusy(true);
+    try {
+      const result = await ok(api.POST('/api/operations/{id}/undo', { params: { path: { id: op.id } } }));
+      notify.done(result.approval_id ? 'The undo waits for approval in the inbox' : result.proposal_id
+        ? 'The undo is a proposal in the inbox' : 'Undone');
+      onClose();
+      if (result.operation_id) void navigate({ to: '/operations/$id', params: { id: result.operation_id } });
+    } catch (e) {
+      notify.failed(e);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={`Undo ${op.tool}?`} wide onClose={onClose}>
+      <p>Reeve makes this call to reverse it. The gate checks it like any other call.</p>
+      <h3 className="mono">{undo.tool}</h3>
+      <ArgsView args={JSON.stringify(undo.args)} />
+      {preview.isPending ? <Loading rows={3} /> : preview.isError ? <Failure error={preview.error} />
+        : preview.data.content && <PreviewView preview={preview.data.content} />}
+      <div className="actions">
+        <Button onClick={onClose}>Cancel</Button>
+        <Button kind="main" disabled={isBusy} onClick={() => void run()}>Undo</Button>
+      </div>
+    </Dialog>
+  );
+}

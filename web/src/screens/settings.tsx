@@ -1,0 +1,195 @@
+import { useState } from 'react';
+import { Link, useParams } from '@tanstack/react-router';
+import { useQueryClient } from '@tanstack/react-query';
+import { api, ok } from '../api/client';
+import { useStatus } from '../app/data';
+import { useAccess } from '../app/session';
+import { compact, formatAmount, formatMicros, formatTime } from '../lib/format';
+import { Dialog } from '../ui/dialog';
+import { Button, Facts, Field, Page, Panel, Ready, Tag, useLive } from '../ui/kit';
+import { Empty, Failure } from '../ui/states';
+import { Ago, Inert } from '../ui/text';
+import { useNotify } from '../ui/toast';
+
+const SECTIONS = [['server', 'Server'], ['budgets', 'Budgets'], ['profiles', 'Profiles'], ['tokens', 'Tokens'], ['secrets', 'Secrets']] as const;
+
+/** SettingsScreen shows the settings of the server and the workspace, by section. */
+export function SettingsScreen() {
+  const { section = 'server' } = useParams({ strict: false }) as { section?: string };
+  const { can } = useAccess();
+  const shown = SECTIONS.filter(([id]) => (id !== 'tokens' && id !== 'secrets') || can('owner'));
+  return (
+    <Page title="Settings">
+      <nav className="tabs" aria-label="Sections">
+        {shown.map(([id, label]) => (
+          <Link key={id} to="/settings/$section" params={{ section: id }} aria-current={id === section ? 'page' : undefined}>{label}</Link>
+        ))}
+      </nav>
+      {section === 'budgets' ? <Budgets /> : section === 'profiles' ? <Profiles /> : section === 'tokens' && can('owner') ? <Tokens />
+        : section === 'secrets' && can('owner') ? <Secrets /> : <Server />}
+    </Page>
+  );
+}
+
+function Server() {
+  const status = useStatus();
+  const doctor = useLive(['doctor'], (signal) => ok(api.GET('/api/doctor', { signal })), {});
+  return (
+    <>
+      <Panel title="Server"><div className="body"><Ready query={status}>{(s) => (
+        <Facts facts={[['Version', s.version], ['Database', s.engine], ['Workspace', `${s.workspace.name} (${s.workspace.id})`], ['Your role', s.role],
+          ['Started', <Ago key="s" time={s.started_at} />], ['Node', <code key="n">{s.node}</code>]]} />
+      )}</Ready></div></Panel>
+      <Panel title="Health" aside={<Button onClick={() => void doctor.refetch()}>Check again</Button>}>
+        <Ready query={doctor}>{(d) => (
+          <table className="table"><tbody>{(d.checks ?? []).map((c) => (
+            <tr key={c.name}><td><Tag tone={c.ok ? 'ok' : 'bad'}>{c.ok ? 'good' : 'bad'}</Tag></td><td className="strong">{c.name}</td>
+              <td className="soft break"><Inert text={c.detail} />{c.hint && <div><Inert text={c.hint} /></div>}</td></tr>))}</tbody></table>
+        )}</Ready>
+      </Panel>
+    </>
+  );
+}
+
+function Budgets() {
+  const query = useLive(['budgets'], (signal) => ok(api.GET('/api/budgets', { signal })), { topics: ['budgets', 'operations', 'runs'] });
+  return (
+    <Panel title="Budgets">
+      <Ready query={query}>{(list) => (list.budgets ?? []).length === 0 ? (
+        <Empty title="No budgets"><p>Limit what an agent or the workspace spends with <code>reeve budgets set</code>.</p></Empty>
+      ) : (
+        <table className="table">
+          <thead><tr><th scope="col">For</th><th scope="col">Used</th><th scope="col">Limit</th><th scope="col">When it is spent</th></tr></thead>
+          <tbody>{(list.budgets ?? []).map((b) => {
+            const parts = ([['micros', formatMicros], ['tokens', compact], ['calls', compact]] as const)
+              .filter(([k]) => b.limit[k]).map(([k, show]) => ({ k, show, used: (b.used[k] ?? 0) + (b.reserved[k] ?? 0), limit: b.limit[k] ?? 0 }));
+            const worst = Math.max(0, ...parts.map((p) => p.used / p.limit));
+            return (
+              <tr key={b.subject}>
+                <td><Inert text={b.subject} /></td>
+                <td className="num">{formatAmount(b.used) || 'nothing'}
+                  <div className="progress" role="img" aria-label={`${Math.round(worst * 100)} % used`}><div style={{ width: `${Math.min(100, worst * 100)}%` }} /></div></td>
+                <td className="num">{parts.map((p) => `${p.show(p.limit)}${p.k === 'micros' ? '' : ` ${p.k}`}`).join(' · ')}</td>
+                <td>{b.on_exceed === 'park' ? 'calls wait' : 'runs end'}{worst >= 1 && <> <Tag tone="bad">exhausted</Tag></>}</td>
+              </tr>
+            );
+          })}</tbody>
+        </table>
+      )}</Ready>
+    </Panel>
+  );
+}
+
+function Profiles() {
+  const query = useLive(['profiles'], (signal) => ok(api.GET('/api/profiles', { signal })), { topics: ['profiles'] });
+  return (
+    <Panel title="What each kind of agent may do">
+      <Ready query={query}>{(list) => (
+        <table className="table"><thead><tr><th scope="col">Kind</th><th scope="col">Capabilities</th></tr></thead>
+          <tbody>{(list.profiles ?? []).map((p) => <tr key={p.kind}><td>{p.kind}</td><td className="mono">{(p.capabilities ?? []).join(', ') || 'none'}</td></tr>)}</tbody></table>
+      )}</Ready>
+    </Panel>
+  );
+}
+
+function Tokens() {
+  const notify = useNotify();
+  const queries = useQueryClient();
+  const [isAdding, setAdding] = useState(false);
+  const query = useLive(['tokens'], (signal) => ok(api.GET('/api/tokens', { signal })), { topics: ['tokens'] });
+  const revoke = async (id: string) => {
+    try {
+      await ok(api.DELETE('/api/tokens/{id}', { params: { path: { id } } }));
+      notify.done('Revoked');
+    } catch (e) {
+      notify.failed(e);
+    }
+    void queries.invalidateQueries({ queryKey: ['tokens'] });
+  };
+  return (
+    <Panel title="Access tokens" aside={<Button onClick={() => setAdding(true)}>New token</Button>}>
+      <Ready query={query}>{(list) => (
+        <div className="scroll" tabIndex={0} role="group" aria-label="Tokens"><table className="table">
+          <thead><tr><th scope="col">Name</th><th scope="col">User</th><th scope="col">Role</th><th scope="col">Expires</th><th scope="col"><span className="hide">Actions</span></th></tr></thead>
+          <tbody>{(list.tokens ?? []).map((t) => (
+            <tr key={t.id}><td><Inert text={t.name} /></td><td><Inert text={t.user} /></td><td>{t.role}</td><td>{t.expires_at ? formatTime(t.expires_at) : 'never'}</td>
+              <td>{t.revoked_at ? <Tag tone="bad">revoked</Tag> : <Button kind="quiet" onClick={() => void revoke(t.id)}>Revoke</Button>}</td></tr>))}</tbody>
+        </table></div>
+      )}</Ready>
+      {isAdding && <NewToken onClose={() => setAdding(false)} />}
+    </Panel>
+  );
+}
+
+function NewToken({ onClose }: { onClose: () => void }) {
+  const queries = useQueryClient();
+  const [form, setForm] = useState({ name: '', user: '', role: 'member' as 'viewer' | 'member' | 'owner' });
+  const [made, setMade] = useState('');
+  const [error, setError] = useState<unknown>(null);
+  const save = async () => {
+    try {
+      const token = await ok(api.POST('/api/tokens', { body: { name: form.name, role: form.role, user: form.user || undefined } }));
+      setMade(token.token);
+      void queries.invalidateQueries({ queryKey: ['tokens'] });
+    } catch (e) {
+      setError(e);
+    }
+  };
+  return (
+    <Dialog title="New access token" onClose={onClose}>
+      {made ? (
+        <>
+          <p>Copy the token now. It is not shown again.</p>
+          <pre className="code" tabIndex={0}>{made}</pre>
+          <div className="actions"><Button onClick={() => void navigator.clipboard.writeText(made)}>Copy</Button><Button kind="main" onClick={onClose}>Done</Button></div>
+        </>
+      ) : (
+        <form className="stack" onSubmit={(e) => { e.preventDefault(); void save(); }}>
+          {error !== null && <Failure error={error} />}
+          <Field label="Name">{(id) => <input id={id} className="input" autoFocus value={form.name} onChange={(e) => setForm({ ...form, name: e.target.value })} />}</Field>
+          <Field label="User" help="Empty: you.">{(id) => <input id={id} className="input" value={form.user} onChange={(e) => setForm({ ...form, user: e.target.value })} />}</Field>
+          <Field label="Role">{(id) => (
+            <select id={id} className="input" value={form.role} onChange={(e) => setForm({ ...form, role: e.target.value as 'member' })}>
+              <option value="viewer">viewer: sees</option><option value="member">member: decides and acts</option><option value="owner">owner: everything</option>
+            </select>)}</Field>
+          <div className="actions"><Button onClick={onClose}>Cancel</Button><Button kind="main" type="submit" disabled={form.name.trim() === ''}>Create</Button></div>
+        </form>
+      )}
+    </Dialog>
+  );
+}
+
+function Secrets() {
+  const notify = useNotify();
+  const queries = useQueryClient();
+  const [form, setForm] = useState({ name: '', value: '' });
+  const query = useLive(['secrets'], (signal) => ok(api.GET('/api/secrets', { signal })), { topics: ['secrets'] });
+  const act = async (request: Promise<unknown>, text: string) => {
+    try {
+      await request;
+      notify.done(text);
+      setForm({ name: '', value: '' });
+    } catch (e) {
+      notify.failed(e);
+    }
+    void queries.invalidateQueries({ queryKey: ['secrets'] });
+  };
+  return (
+    <>
+      <Panel title="Secrets">
+        <Ready query={query}>{(list) => (list.secrets ?? []).length === 0 ? <Empty title="No secrets"><p>Tools use secrets by name. Their values are never shown.</p></Empty> : (
+          <table className="table"><thead><tr><th scope="col">Name</th><th scope="col">Written</th><th scope="col"><span className="hide">Actions</span></th></tr></thead>
+            <tbody>{(list.secrets ?? []).map((s) => <tr key={s.name}><td className="mono"><Inert text={s.name} /></td><td><Ago time={s.updated_at} /></td>
+              <td><Button kind="quiet" onClick={() => void act(ok(api.DELETE('/api/secrets/{name}', { params: { path: { name: s.name } } })), 'Deleted')}>Delete</Button></td></tr>)}</tbody></table>
+        )}</Ready>
+      </Panel>
+      <Panel title="Write a secret">
+        <form className="body stack" onSubmit={(e) => { e.preventDefault(); void act(ok(api.PUT('/api/secrets/{name}', { params: { path: { name: form.name } }, body: { value: form.value } })), 'Stored'); }}>
+          <Field label="Name">{(id) => <input id={id} className="input mono" value={form.name} onChange={(e) => setForm({ ...form, name: e.target.value })} />}</Field>
+          <Field label="Value" help="Can be replaced, not read.">{(id) => <input id={id} className="input" type="password" autoComplete="off" value={form.value} onChange={(e) => setForm({ ...form, value: e.target.value })} />}</Field>
+          <div><Button kind="main" type="submit" disabled={!form.name || !form.value}>Store</Button></div>
+        </form>
+      </Panel>
+    </>
+  );
+}

@@ -1,0 +1,77 @@
+import { useEffect, useRef } from 'react';
+import { javascript } from '@codemirror/lang-javascript';
+import { json, jsonParseLinter } from '@codemirror/lang-json';
+import { python } from '@codemirror/lang-python';
+import { HighlightStyle, syntaxHighlighting, syntaxTree } from '@codemirror/language';
+import { linter, lintGutter, type Diagnostic } from '@codemirror/lint';
+import { EditorState } from '@codemirror/state';
+import { EditorView } from '@codemirror/view';
+import { tags } from '@lezer/highlight';
+import { basicSetup } from 'codemirror';
+
+const LANGUAGES = { js: () => javascript(), ts: () => javascript({ typescript: true }), json: () => json(), py: () => python() };
+
+const colours = HighlightStyle.define([
+  { tag: [tags.keyword, tags.propertyName], color: 'var(--run)' },
+  { tag: [tags.string, tags.special(tags.string)], color: 'var(--ok)' },
+  { tag: [tags.number, tags.bool, tags.null], color: 'var(--wait)' },
+  { tag: tags.comment, color: 'var(--faint)' },
+  { tag: [tags.function(tags.variableName), tags.typeName], color: 'var(--odd)' },
+]);
+
+const look = EditorView.theme({
+  '&': { backgroundColor: 'var(--sunk)', color: 'var(--ink)', fontSize: '0.8125rem', border: '1px solid var(--line-strong)', borderRadius: '6px', maxHeight: '32rem' },
+  '&.cm-focused': { outline: '2px solid var(--focus)', outlineOffset: '1px' },
+  '.cm-content, .cm-gutters': { fontFamily: 'var(--mono)' },
+  '.cm-content': { caretColor: 'var(--ink)' },
+  '.cm-cursor': { borderLeftColor: 'var(--ink)' },
+  '.cm-gutters': { backgroundColor: 'var(--sunk)', color: 'var(--faint)', border: 'none' },
+  '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'var(--hover)' },
+  '&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground': { backgroundColor: 'var(--run-bg)' },
+  '.cm-scroller': { overflow: 'auto' },
+});
+
+// syntaxErrors marks what the parser could not read.
+const syntaxErrors = linter((view) => {
+  const found: Diagnostic[] = [];
+  syntaxTree(view.state).iterate({
+    enter: (node) => {
+      if (node.type.isError && found.length < 20) {
+        found.push({ from: node.from, to: Math.max(node.to, node.from + 1), severity: 'error', message: 'syntax error' });
+      }
+    },
+  });
+  return found.map((d) => ({ ...d, to: Math.min(d.to, view.state.doc.length) }));
+});
+
+/**
+ * Editor edits code. It lives in a shadow root, where CodeMirror adopts its style sheets; in the document it would add
+ * style elements, which the content security policy forbids.
+ */
+export default function Editor({ label, language, value, readOnly, onChange }: {
+  label: string; language: keyof typeof LANGUAGES; value: string; readOnly?: boolean; onChange?: (value: string) => void;
+}) {
+  const host = useRef<HTMLDivElement>(null);
+  const latest = useRef(onChange);
+  latest.current = onChange;
+  const first = useRef(value);
+  useEffect(() => {
+    if (!host.current) return;
+    const root = host.current.shadowRoot ?? host.current.attachShadow({ mode: 'open' });
+    const view = new EditorView({
+      root, parent: root,
+      state: EditorState.create({
+        doc: first.current,
+        extensions: [
+          basicSetup, LANGUAGES[language](), syntaxHighlighting(colours), look, lintGutter(),
+          language === 'json' ? linter(jsonParseLinter()) : syntaxErrors,
+          EditorView.lineWrapping, EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
+          EditorState.readOnly.of(readOnly ?? false),
+          EditorView.updateListener.of((u) => { if (u.docChanged) latest.current?.(u.state.doc.toString()); }),
+        ],
+      }),
+    });
+    return () => view.destroy();
+  }, [label, language, readOnly]);
+  return <div ref={host} data-own-keys />;
+}
