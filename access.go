@@ -24,9 +24,21 @@ func (r Role) Allows(need Role) bool {
 	return rank[r] >= rank[need] && rank[need] > 0
 }
 
-// AccessToken describes a bearer token. The token itself is shown once, at creation. The store has only its hash.
+// TokenKind says how the holder of an access token proves who they are.
+type TokenKind string
+
+// The kinds of access tokens.
+const (
+	BearerToken    TokenKind = "token"   // sent in the Authorization header
+	ConsoleSession TokenKind = "session" // sent in the cookie of the console
+	ConsoleLink    TokenKind = "link"    // exchanged once for a session; never listed
+)
+
+// AccessToken describes a bearer token or a session of the console. The token itself is shown once, at creation. The
+// store has only its hash.
 type AccessToken struct {
 	ID         string     `json:"id"`
+	Kind       TokenKind  `json:"kind" enum:"token,session" doc:"A bearer token, or a session of the console"`
 	Name       string     `json:"name"`
 	User       string     `json:"user" doc:"User that the token acts for"`
 	Role       Role       `json:"role"`

@@ -80,6 +80,36 @@ type Agent struct {
 	Stamp          Stamp           `json:"-"` // last writer, for merging between nodes that do not share a database
 }
 
+// WhyNotWoken returns why the agent does not run for a reason as it is now, or an empty string if it does.
+func (a Agent) WhyNotWoken(r Reason) string {
+	switch {
+	case a.Lifecycle != AgentActive:
+		return "the agent is " + string(a.Lifecycle)
+	case !a.Mode.Allows(r):
+		return "the agent is " + string(a.Mode) + " and does not wake by itself"
+	case a.StoppedAt != nil:
+		return "the agent is stopped"
+	}
+	return ""
+}
+
+// CheckWakes returns a Conflict if what is created for a reason would not wake the agent. An agent that is not active
+// yet, or stopped for a while, is no error.
+func (a Agent) CheckWakes(r Reason) error {
+	why := a.WhyNotWoken(r)
+	if why == "" || a.Lifecycle == AgentCreated && a.Mode.Allows(r) || a.Lifecycle == AgentActive && a.Mode.Allows(r) {
+		return nil
+	}
+	hint := "use another agent; a destroyed agent never runs again"
+	if a.Lifecycle == AgentDormant {
+		hint = "activate it first: reeve agents update " + a.Name + " --lifecycle active"
+	} else if a.Lifecycle != AgentDestroyed {
+		hint = "change its mode first: reeve agents update " + a.Name + " --mode hybrid"
+	}
+	return &Error{Code: Conflict, Message: why + ", so this could never wake it", Hint: hint,
+		Fields: []Field{{Path: "/agent", Message: why, Expected: "an agent that wakes by itself"}}}
+}
+
 // Profile lists the capabilities of all agents of a kind. A kind without a profile has none.
 type Profile struct {
 	Kind         string   `json:"kind"`

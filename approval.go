@@ -1,6 +1,9 @@
 package reeve
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // ApprovalState is the state of an approval.
 type ApprovalState string
@@ -56,4 +59,14 @@ func (a Approval) AsOf(now time.Time) Approval {
 		a.State = ApprovalExpired
 	}
 	return a
+}
+
+// ShownHash returns the hash of what a person decides on: the call and its preview. A decision that carries it applies
+// to exactly that.
+func (a Approval) ShownHash() string {
+	text, err := json.Marshal([]string{a.ID, a.AgentID, a.Tool, a.ArgsHash, a.ToolVersion, a.Policy, a.Preview})
+	if err != nil { // strings always marshal
+		panic(err)
+	}
+	return Hash(text)
 }

@@ -235,6 +235,9 @@ type PlannedCall struct {
 	Preview   string `json:"preview,omitempty" doc:"What would change; empty if the tool has no preview"`
 	Base      string `json:"base,omitempty" doc:"State that the preview is based on; applied only if unchanged"`
 	Operation string `json:"operation_id" doc:"Operation that applies the call; empty for an item without a change"`
+	// DependsOn lists the ordinals of the calls whose results this one uses. They are known only when a script runs, so
+	// the arguments have placeholders and a plan cannot apply the item.
+	DependsOn []int  `json:"depends_on,omitempty" doc:"Ordinals of the calls whose results this one uses; such an item cannot be applied"`
 	State     State  `json:"state,omitempty" doc:"State of that operation once the plan is applied"`
 	Code      Code   `json:"code,omitempty"`
 	Message   string `json:"message,omitempty"`

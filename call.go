@@ -67,7 +67,19 @@ type Result struct {
 	Undo        *Undo   `json:"undo,omitempty" doc:"Call that undoes this one"`
 	Changed     []Token `json:"changed,omitempty" doc:"Tokens of the changes"`
 	Spent       Amount  `json:"spent,omitzero" doc:"Cost of the call"`
+
+	Warnings []Warning `json:"warnings,omitempty" doc:"What is wrong with a result that is not an error"`
 }
+
+// Warning is a problem of a call that has taken effect.
+type Warning struct {
+	Code    string  `json:"code" doc:"output_invalid: the result does not match the tool's output_schema"`
+	Message string  `json:"message"`
+	Fields  []Field `json:"fields,omitempty"`
+}
+
+// OutputInvalid is the code of a warning about a result that does not match the tool's output schema.
+const OutputInvalid = "output_invalid"
 
 // BatchResult is the result of one call of a batch.
 type BatchResult struct {

@@ -22,7 +22,10 @@ type AgentConfig struct {
 	Effort           string                     `json:"effort,omitempty" enum:"low,medium,high"`
 	RecentTurns      *int                       `json:"recent_turns,omitempty" minimum:"0" maximum:"200" doc:"Earlier turns to send. Default: 20"`
 	ContextTokens    int                        `json:"context_tokens,omitempty" minimum:"0" maximum:"2000000" doc:"Tokens of earlier turns. Default: 32000"`
-	Summaries        bool                       `json:"summaries,omitempty" doc:"Summarize turns that are no longer sent. Default: false"`
+	Summaries        *bool                      `json:"summaries,omitempty" doc:"Summarize turns and runs that are no longer sent. Default: true"`
+	ShowState        *bool                      `json:"show_state,omitempty" doc:"Show the agent its state slots. Default: true"`
+	RecentRuns       *int                       `json:"recent_runs,omitempty" minimum:"0" maximum:"50" doc:"Outcomes of earlier runs to send to a run that is no turn. Default: 5"`
+	RunMemoryTokens  int                        `json:"run_memory_tokens,omitempty" minimum:"0" maximum:"100000" doc:"Tokens of the outcomes of earlier runs. Default: 2000"`
 	Notes            bool                       `json:"notes,omitempty" doc:"Take notes of each turn and recall relevant ones later. Default: false"`
 	Assembly         string                     `json:"assembly,omitempty" maxLength:"128" doc:"Automation that assembles the prompt. Default: built in"`
 	Extraction       string                     `json:"extraction,omitempty" maxLength:"128" doc:"Automation that takes notes. Default: the model"`

@@ -2,6 +2,8 @@ package reeve
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -30,6 +32,13 @@ const (
 // ThreadID returns the id of the conversation's thread.
 func (c Conversation) ThreadID() string { return SessionThread(c.AgentID, c.ID) }
 
+// HasUser reports whether a user takes part in the conversation.
+func (c Conversation) HasUser(user string) bool {
+	return slices.ContainsFunc(c.Participants, func(p Participant) bool {
+		return p.Kind == UserParticipant && p.ID == user
+	})
+}
+
 // SharedDefaultSession is the default session of the server's owner and of calls without a user.
 const SharedDefaultSession = "default"
 
@@ -45,6 +54,9 @@ func DefaultSession(user string) string {
 func IsDefaultSession(session string) bool {
 	return session == SharedDefaultSession || strings.HasPrefix(session, SharedDefaultSession+":")
 }
+
+// SharedSessionPrefix begins the name of a session whose files, scratchpad and shell all members share.
+const SharedSessionPrefix = "shared:"
 
 // SessionThread returns the id of the thread of an agent's session.
 func SessionThread(agent, session string) string { return agent + ":session:" + session }
@@ -117,12 +129,36 @@ func (r Run) Turn() Turn {
 
 // Attachment is a file sent with a message. The store keeps its bytes under their hash.
 type Attachment struct {
+	ID        string `json:"id,omitempty" doc:"Set by the server: id in the conversation"`
+	Number    int    `json:"number,omitempty" doc:"Set by the server: number in the conversation, from 1"`
 	Name      string `json:"name,omitempty" maxLength:"255"`
 	MediaType string `json:"media_type" maxLength:"255" doc:"For example image/png"`
 	Hash      string `json:"hash,omitempty" doc:"SHA-256 of the stored bytes"`
 	Size      int    `json:"size,omitempty"`
 	Data      []byte `json:"data,omitempty" doc:"Bytes in base64; requests only"`
 	URL       string `json:"url,omitempty" maxLength:"4096" doc:"URL to fetch the file from, instead of data"`
+	Caption   string `json:"caption,omitempty" doc:"Set by the server: text that an agent sent with the file"`
+}
+
+// StoredAttachment is a file that a person attached to a turn of a conversation.
+type StoredAttachment struct {
+	ID        string    `json:"id"`
+	Number    int       `json:"number" doc:"Number in the conversation, from 1"`
+	TurnID    string    `json:"turn_id"`
+	UserID    string    `json:"user_id,omitempty" doc:"Who attached it"`
+	Name      string    `json:"name,omitempty"`
+	MediaType string    `json:"media_type"`
+	Size      int       `json:"size"`
+	Hash      string    `json:"hash" doc:"SHA-256 of the bytes"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// FileName returns the name of an attachment. An attachment without a name gets one from its number.
+func (a StoredAttachment) FileName() string {
+	if a.Name != "" {
+		return a.Name
+	}
+	return "attachment-" + strconv.Itoa(a.Number)
 }
 
 // FrameType is the type of a frame.
@@ -141,6 +177,7 @@ const (
 	FrameError     FrameType = "error"
 	FramePong      FrameType = "pong"
 	FrameMedia     FrameType = "media"
+	FrameReport    FrameType = "report"
 )
 
 // Frame is one event that the clients of a conversation receive. Its type decides which fields are set. All frames
@@ -157,12 +194,14 @@ type Frame struct {
 	ByAgentID      string          `json:"by_agent_id,omitempty" doc:"turn_started: requesting agent, if any"`
 	ParentID       string          `json:"parent_id,omitempty" doc:"turn_started: turn or run whose call started it"`
 	MessageID      string          `json:"message_id,omitempty"`
-	Text           string          `json:"text,omitempty" doc:"Text of a token, answer or input"`
+	Text           string          `json:"text,omitempty" doc:"Text of a token, answer, input or report"`
+	Title          string          `json:"title,omitempty" doc:"report: name of the schedule, or how its run failed"`
+	ScheduleID     string          `json:"schedule_id,omitempty" doc:"report: schedule whose run ended"`
 	Final          bool            `json:"final,omitempty" doc:"message_complete: last message of the turn"`
 	Cut            CutReason       `json:"cut,omitempty" enum:"length,refused" doc:"Why the text is incomplete"`
 	Reasoning      bool            `json:"reasoning,omitempty" doc:"token: part of the reasoning, not the answer"`
 	Discard        bool            `json:"discard,omitempty" doc:"token: discard earlier tokens of this message"`
-	Attachments    []Attachment    `json:"attachments,omitempty" doc:"media: files, served at /api/conversations/{id}/media/{hash}"`
+	Attachments    []Attachment    `json:"attachments,omitempty" doc:"turn_started: attached files, served at /api/conversations/{id}/attachments/{id}. media, report: files that an agent sent, at /api/conversations/{id}/media/{hash}"`
 	ToolCallID     string          `json:"tool_call_id,omitempty"`
 	Tool           string          `json:"tool,omitempty"`
 	Args           json.RawMessage `json:"args,omitempty"`
@@ -171,7 +210,7 @@ type Frame struct {
 	ApprovalID     string          `json:"approval_id,omitempty"`
 	OperationID    string          `json:"operation_id,omitempty"`
 	Preview        string          `json:"preview,omitempty" doc:"approval_required: what would change"`
-	State          RunState        `json:"state,omitempty" doc:"turn_complete: final state"`
+	State          RunState        `json:"state,omitempty" doc:"turn_complete, report: final state"`
 	Code           Code            `json:"code,omitempty"`
 	Message        string          `json:"message,omitempty"`
 	Hint           string          `json:"hint,omitempty"`

@@ -33,7 +33,12 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/emersion/go-message v0.18.2
+require (
+	github.com/JohannesKaufmann/html-to-markdown/v2 v2.5.2
+	github.com/emersion/go-message v0.18.2
+)
+
+require github.com/JohannesKaufmann/dom v0.3.1 // indirect
 
 require (
 	cel.dev/expr v0.25.2 // indirect

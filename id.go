@@ -12,6 +12,7 @@ import (
 const (
 	PrefixAgent        = "agt"
 	PrefixApproval     = "apr"
+	PrefixAttachment   = "att"
 	PrefixBranch       = "br"
 	PrefixChange       = "chg"
 	PrefixChangeSet    = "cs"
@@ -87,10 +88,11 @@ func RandomBytes(n int) []byte {
 	return b
 }
 
+// randomBits returns the random part of an id. The top bit of the second number is 0, so that New can count up from it.
 func randomBits() (uint16, uint64) {
 	var b [10]byte
 	rand.Read(b[:])
-	return binary.BigEndian.Uint16(b[:2]), binary.BigEndian.Uint64(b[2:]) >> 1 &^ 1 // leaves room to count up
+	return binary.BigEndian.Uint16(b[:2]), binary.BigEndian.Uint64(b[2:]) >> 1 &^ 1
 }
 
 // idAlphabet is Crockford's base 32 in lower case. It omits letters that look alike and sorts in order.

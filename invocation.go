@@ -54,6 +54,7 @@ type Invocation struct {
 	changed []Token
 	undo    *Undo
 	spent   Amount
+	charged Amount
 }
 
 type invocationKey struct{}
@@ -78,6 +79,13 @@ func (i *Invocation) OnBehalfOf(self bool) []Delegator {
 		return nil
 	}
 	return i.Delegators(self)
+}
+
+// HasLimitedTools reports whether the call's turn was limited to some of the agent's tools. What the call creates to
+// act later must then have the same limit; see [Invocation.OnBehalfOf].
+func (i *Invocation) HasLimitedTools() bool {
+	n := len(i.Ancestors)
+	return n > 0 && i.Ancestors[n-1].Tools != nil
 }
 
 // Emit reports a change. Subscriptions receive the token once the call has committed. An invalid token (see
@@ -116,6 +124,20 @@ func DecodeSettings(tool string, config json.RawMessage, v any) error {
 // Spend adds to the cost of the call. Negative values count as zero. The gate measures time itself.
 func (i *Invocation) Spend(tokens, micros int64) {
 	i.update(func() { i.spent = i.spent.Plus(Amount{Tokens: max(0, tokens), Micros: max(0, micros)}) })
+}
+
+// SpendCharged is Spend for a cost that the budgets were charged already, as the gate does when a tool asks a model.
+// The call shows it and is not charged again.
+func (i *Invocation) SpendCharged(a Amount) {
+	a.Calls, a.Millis = 0, 0
+	i.update(func() { i.spent, i.charged = i.spent.Plus(a), i.charged.Plus(a) })
+}
+
+// Charged returns the part of the cost that the budgets were charged already.
+func (i *Invocation) Charged() Amount {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.charged
 }
 
 // AfterCommit sets a function that runs after the call's transaction has committed.

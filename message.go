@@ -91,6 +91,8 @@ type ResultInfo struct {
 	Attempts   int     `json:"attempts,omitempty"`
 	ProposalID string  `json:"proposal_id,omitempty" doc:"Proposal that the call became"`
 	Truncated  bool    `json:"truncated,omitempty"`
+
+	Warnings []Warning `json:"warnings,omitempty"`
 }
 
 // Token names something that changed. Subscriptions match tokens by class and name.

@@ -3,10 +3,12 @@ package reeve
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 )
 
 // NewTool returns t with fn as its handler. If t.Parameters is nil, the schema of the arguments is [SchemaFor] of In.
-// Unset fields get the defaults of [Tool.WithDefaults]. NewTool fails if the declaration is not valid.
+// If t.OutputSchema is nil and Out is a struct, the schema of the results is that of Out. Unset fields get the
+// defaults of [Tool.WithDefaults]. NewTool fails if the declaration is not valid.
 func NewTool[In, Out any](t Tool, fn func(context.Context, In) (Out, error)) (Tool, error) {
 	if fn == nil {
 		return t, Errorf(Validation, "tool %s has no function", t.ID)
@@ -17,6 +19,10 @@ func NewTool[In, Out any](t Tool, fn func(context.Context, In) (Out, error)) (To
 			return t, Errorf(Validation, "tool %s: %w", t.ID, err)
 		}
 		t.Parameters = s
+	}
+	if t.OutputSchema == nil {
+		t.OutputSchema = resultSchema(reflect.TypeFor[Out]())
+		t.outputFromType = t.OutputSchema != nil
 	}
 	t.Handler = func(ctx context.Context, inv *Invocation) (any, error) {
 		in, err := Args[In](inv)

@@ -44,6 +44,7 @@ type Note struct {
 	ConversationID string     `json:"conversation_id,omitempty" doc:"Conversation that it comes from"`
 	TurnID         string     `json:"turn_id,omitempty" doc:"Turn or run that it comes from"`
 	OperationID    string     `json:"operation_id,omitempty" doc:"Operation that wrote the content"`
+	Source         string     `json:"source,omitempty" doc:"File that it was imported from, such as import:MEMORY.md"`
 	ValidFrom      time.Time  `json:"valid_from" doc:"Since when the content holds"`
 	SupersededBy   string     `json:"superseded_by,omitempty" doc:"Note that replaces this one"`
 	SupersededAt   *time.Time `json:"superseded_at,omitempty"`
@@ -101,6 +102,75 @@ type NoteErasure struct {
 	ID         string           `json:"id"`
 	Erased     map[string]int64 `json:"erased" doc:"Number of changed rows by table, such as calls, messages and outputs"`
 	NotReached []string         `json:"not_reached" doc:"Where the text may remain"`
+}
+
+// NoteRecord is a note with its history, as exported and imported. A record of another program's note has only Content
+// and what is known of Tags, Pinned, Source and ValidFrom; a record of an export has an ID.
+type NoteRecord struct {
+	ID             string        `json:"id,omitempty" maxLength:"64"`
+	Content        string        `json:"content"`
+	Tags           []string      `json:"tags,omitempty" maxItems:"100"`
+	Pinned         bool          `json:"pinned,omitempty"`
+	Source         string        `json:"source,omitempty" maxLength:"500" doc:"File that it comes from"`
+	ValidFrom      *time.Time    `json:"valid_from,omitempty" doc:"Since when the content holds. Default: now"`
+	Origin         NoteOrigin    `json:"origin,omitempty" enum:"person,agent,untrusted"`
+	Version        int64         `json:"version,omitempty" minimum:"1" maximum:"1000000"`
+	AgentID        string        `json:"agent_id,omitempty" maxLength:"128"`
+	ConversationID string        `json:"conversation_id,omitempty" maxLength:"128"`
+	TurnID         string        `json:"turn_id,omitempty" maxLength:"128"`
+	OperationID    string        `json:"operation_id,omitempty" maxLength:"128"`
+	SupersededBy   string        `json:"superseded_by,omitempty" maxLength:"64"`
+	SupersededAt   *time.Time    `json:"superseded_at,omitempty"`
+	DeletedAt      *time.Time    `json:"deleted_at,omitempty"`
+	CreatedAt      *time.Time    `json:"created_at,omitempty"`
+	UpdatedAt      *time.Time    `json:"updated_at,omitempty"`
+	Versions       []NoteVersion `json:"versions,omitempty" maxItems:"10000" doc:"What the note said before, oldest first"`
+}
+
+// NewNoteRecord returns the record of a note with its earlier versions.
+func NewNoteRecord(n Note, versions []NoteVersion) NoteRecord {
+	return NoteRecord{ID: n.ID, Content: n.Content, Tags: n.Tags, Pinned: n.Pinned, Source: n.Source,
+		ValidFrom: &n.ValidFrom, Origin: n.Origin, Version: n.Version, AgentID: n.AgentID,
+		ConversationID: n.ConversationID, TurnID: n.TurnID, OperationID: n.OperationID, SupersededBy: n.SupersededBy,
+		SupersededAt: n.SupersededAt, DeletedAt: n.DeletedAt, CreatedAt: &n.CreatedAt, UpdatedAt: &n.UpdatedAt,
+		Versions: versions}
+}
+
+// ImportOutcome says what an import did with a note.
+type ImportOutcome string
+
+// The outcomes of importing a note.
+const (
+	NoteCreated ImportOutcome = "created" // the note is new
+	NoteExists  ImportOutcome = "exists"  // it was imported before, or the user has an equal note
+	NoteSkipped ImportOutcome = "skipped" // it is not valid
+)
+
+// ImportedNote is what an import did with one note.
+type ImportedNote struct {
+	Outcome ImportOutcome `json:"outcome" enum:"created,exists,skipped"`
+	NoteID  string        `json:"note_id,omitempty" doc:"The new or the existing note"`
+	Reason  string        `json:"reason,omitempty" doc:"Why the note was not created"`
+}
+
+// NoteConsolidation is the result of a consolidation of a user's notes.
+type NoteConsolidation struct {
+	ChangeSetID string               `json:"change_set_id,omitempty" doc:"Change set with the proposals; empty if there are none"`
+	Compared    int                  `json:"compared" doc:"Number of notes that were compared with the others"`
+	Changes     []ConsolidatedChange `json:"changes" doc:"Changes that were proposed or, if the policy of the agent allows it, made"`
+	More        bool                 `json:"more" doc:"True if notes are left to compare; repeat the request"`
+	Problem     string               `json:"problem,omitempty" doc:"Why the model was not asked; near duplicates were found without it"`
+}
+
+// ConsolidatedChange is a call that a consolidation made.
+type ConsolidatedChange struct {
+	Tool        string `json:"tool"`
+	Reason      string `json:"reason" doc:"Evidence: the notes, what they say and how similar they are"`
+	State       State  `json:"state,omitempty" doc:"State of the operation; empty if the gate refused the call"`
+	OperationID string `json:"operation_id"`
+	ProposalID  string `json:"proposal_id,omitempty"`
+	Code        Code   `json:"code,omitempty" doc:"Why the change was not made"`
+	Message     string `json:"message,omitempty"`
 }
 
 // CheckNote checks the content of a note. It returns the content without spaces around it.

@@ -293,13 +293,12 @@ type Timer struct {
 
 // Tokens returns the tokens that a change of the timer emits.
 func (t Timer) Tokens() []Token {
-	return []Token{{Class: SemanticKey, Name: "SCHEDULE"}, {Class: EntityID, Name: t.ID}}
+	return []Token{{Class: SemanticKey, Name: KeySchedule}, {Class: EntityID, Name: t.ID}}
 }
 
 // Equal reports whether the timers are equal apart from CreatedAt and UpdatedAt.
 func (t Timer) Equal(was Timer) bool {
-	same := func(a, b *time.Time) bool { return (a == nil) == (b == nil) && (a == nil || a.Equal(*b)) }
-	if !same(t.NextAt, was.NextAt) || !same(t.LastAt, was.LastAt) {
+	if !sameInstant(t.NextAt, was.NextAt) || !sameInstant(t.LastAt, was.LastAt) {
 		return false
 	}
 	t.NextAt, t.LastAt, t.CreatedAt, t.UpdatedAt = was.NextAt, was.LastAt, was.CreatedAt, was.UpdatedAt

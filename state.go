@@ -22,15 +22,16 @@ type AgentState struct {
 	Stamps    map[string]SlotWriter `json:"slot_stamps" doc:"Last writer of each slot, by path; includes deleted slots"`
 	Head      string                `json:"head_message_id,omitempty" doc:"Last message of the newest run"`
 	Summary   string                `json:"summary_message_id,omitempty"`
-	Processed map[string]int64      `json:"processed" doc:"Changes that the agent has seen, as the last number of each node"`
+	Processed map[string]int64      `json:"processed" doc:"For each node, the number of the last change that the agent has seen"`
 	Stamp     Stamp                 `json:"stamp"`
 	UpdatedAt time.Time             `json:"updated_at"`
+	WakePlan
 }
 
 // AgentSlots has an agent's goals and preferences. Other programs store their own data in Extension, by namespace.
 type AgentSlots struct {
 	SchemaVersion int                        `json:"schema_version,omitempty" minimum:"1" doc:"Default: 1"`
-	PrimaryGoal   string                     `json:"primary_goal,omitempty" maxLength:"8000"`
+	PrimaryGoal   string                     `json:"primary_goal,omitempty" maxLength:"8000" doc:"What the agent works towards"`
 	ActiveTaskID  string                     `json:"active_task_id,omitempty" maxLength:"64" doc:"Id of the current task"`
 	OpenLoopIDs   []string                   `json:"open_loop_ids,omitempty" maxItems:"1000" doc:"Ids of things to return to, each once"`
 	Preferences   map[string]string          `json:"preferences,omitempty" doc:"Preferences by key, such as tone"`
@@ -154,6 +155,7 @@ type AgentRuntime struct {
 	QueuedWakes   int        `json:"queued_wakes"`
 	FailureStreak int        `json:"failure_streak"`
 	LastRunAt     *time.Time `json:"last_run_at,omitempty" doc:"When the last run ended"`
+	WakePlan
 }
 
 // Stamp is the last writer of a shared row and the version vector at that time.

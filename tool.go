@@ -38,6 +38,7 @@ type Tool struct {
 	Description  string          `json:"description" doc:"Description for models"`
 	Parameters   json.RawMessage `json:"parameters" doc:"JSON Schema of the arguments"`
 	ConfigSchema json.RawMessage `json:"config_schema,omitempty" doc:"JSON Schema of the settings per agent"`
+	OutputSchema json.RawMessage `json:"output_schema,omitempty" doc:"JSON Schema of the result"`
 	HandlerKey   string          `json:"handler_key"`
 	Category     string          `json:"category"`
 	Pack         string          `json:"pack,omitempty"`
@@ -55,6 +56,8 @@ type Tool struct {
 	Spec         json.RawMessage `json:"spec,omitempty" doc:"User-defined tools only: implementation"`
 	Broken       string          `json:"broken,omitempty" doc:"Why the tool cannot be called"`
 	CreatedAt    time.Time       `json:"created_at"`
+
+	outputFromType bool // the schema describes the Go type of the results, so they need no check
 
 	Handler       Handler       `json:"-"` // executes a call
 	Check         SecurityCheck `json:"-"` // rejects arguments by security policy, before the handler runs; may be nil
@@ -217,6 +220,10 @@ func (t Tool) Validate() error {
 	return &Error{Code: Validation, Message: "the declaration of tool " + t.ID + " is not valid: " + f[0].Message,
 		Fields: f}
 }
+
+// ChecksOutput reports whether results must be checked against the tool's output schema. A schema that [NewTool] infers
+// from the Go type of the results needs no check.
+func (t Tool) ChecksOutput() bool { return len(t.OutputSchema) > 0 && !t.outputFromType }
 
 // Timeout returns the time limit of a call.
 func (t Tool) Timeout() time.Duration { return time.Duration(t.TimeoutMS) * time.Millisecond }

@@ -1,6 +1,10 @@
 package api
 
-import "reeve"
+import (
+	"time"
+
+	"reeve"
+)
 
 // TokenRequest creates a bearer token.
 type TokenRequest struct {
@@ -41,4 +45,27 @@ type WorkspaceRequest struct {
 // WorkspaceList lists the workspaces that a token is valid in.
 type WorkspaceList struct {
 	Workspaces []reeve.Workspace `json:"workspaces"`
+}
+
+// SessionRequest signs in to the console with either a code or a token.
+type SessionRequest struct {
+	Code  string `json:"code,omitempty" maxLength:"200" doc:"Code of a sign-in link, which works once"`
+	Token string `json:"token,omitempty" maxLength:"200" doc:"A bearer token"`
+}
+
+// Session is the caller as the console shows it.
+type Session struct {
+	User       string            `json:"user"`
+	Role       reeve.Role        `json:"role" enum:"viewer,member,owner"`
+	Server     bool              `json:"server" doc:"Whether the caller may act on the whole server, as with the token in its data directory"`
+	Workspaces []reeve.Workspace `json:"workspaces"`
+	Version    string            `json:"version" doc:"Version of the server"`
+	ExpiresAt  *time.Time        `json:"expires_at,omitempty" doc:"When the session or token ends. Absent: never"`
+}
+
+// ConsoleLink signs in to the console once. This is the only response that shows its code.
+type ConsoleLink struct {
+	Code      string    `json:"code" doc:"The code; it is not shown again"`
+	Path      string    `json:"path" doc:"Path and fragment to open on the server. Browsers send no fragment, so no log contains the code"`
+	ExpiresAt time.Time `json:"expires_at"`
 }

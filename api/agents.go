@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"time"
 
 	"reeve"
 )
@@ -34,4 +35,25 @@ type MessageList struct {
 type AgentStateRequest struct {
 	Revision int64            `json:"revision" minimum:"0" maximum:"9007199254740991" doc:"Revision last read; STALE if it has changed"`
 	Slots    reeve.AgentSlots `json:"slots" doc:"All slots; absent ones are deleted"`
+}
+
+// Summary is a summary of the turns of a conversation, or of an agent's runs for a user.
+type Summary struct {
+	ID             string     `json:"id" doc:"The last turn or run that it covers"`
+	AgentID        string     `json:"agent_id"`
+	UserID         string     `json:"user_id,omitempty"`
+	ConversationID string     `json:"conversation_id,omitempty" doc:"Empty for a summary of runs"`
+	State          string     `json:"state" enum:"queued,done,failed"`
+	Attempts       int        `json:"attempts"`
+	MessageID      string     `json:"message_id,omitempty" doc:"Message with the text"`
+	RetryAt        *time.Time `json:"retry_at,omitempty" doc:"When a queued summary is tried"`
+	Code           reeve.Code `json:"code,omitempty" doc:"Why the last attempt failed"`
+	Message        string     `json:"message,omitempty"`
+	CreatedAt      time.Time  `json:"created_at"`
+}
+
+// SummaryList is a page of summaries.
+type SummaryList struct {
+	Summaries []Summary `json:"summaries"`
+	Next      string    `json:"next_cursor,omitempty"`
 }

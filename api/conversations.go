@@ -39,6 +39,12 @@ type FrameList struct {
 	Last   int64         `json:"last" doc:"Sequence number of the last stored frame"`
 }
 
+// AttachmentList is a page of the files that people attached to a conversation, in order.
+type AttachmentList struct {
+	Attachments []reeve.StoredAttachment `json:"attachments"`
+	Next        int                      `json:"next,omitempty" doc:"Number to pass as after for the next page"`
+}
+
 // PlaygroundRequest is a user's message in a playground session.
 type PlaygroundRequest struct {
 	Message   string            `json:"message" minLength:"1" maxLength:"1000000"`
@@ -58,7 +64,7 @@ type PlaygroundInfo struct {
 // ClientFrame is a frame sent by a client of a conversation. Its type decides which fields are needed.
 type ClientFrame struct {
 	Type string `json:"type" doc:"message, ping, cancel, approve or deny"`
-	ID   string `json:"id,omitempty" doc:"message: a repeated id is accepted once"`
+	ID   string `json:"id,omitempty" doc:"message: your key; a message with the same id is accepted once"`
 	reeve.TurnRequest
 	TurnID     string `json:"turn_id,omitempty" doc:"cancel: turn to end"`
 	ApprovalID string `json:"approval_id,omitempty" doc:"approve, deny"`

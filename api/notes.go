@@ -15,6 +15,25 @@ type NoteList struct {
 	Next  string       `json:"next_cursor,omitempty"`
 }
 
+// NoteImportRequest imports notes of the caller.
+type NoteImportRequest struct {
+	Notes     []reeve.NoteRecord `json:"notes" minItems:"1" maxItems:"500"`
+	DryRun    bool               `json:"dry_run,omitempty" doc:"True to change nothing"`
+	Untrusted bool               `json:"untrusted,omitempty" doc:"True if the notes come from a source that you do not trust"`
+}
+
+// NoteImport is the result of an import.
+type NoteImport struct {
+	Results []reeve.ImportedNote `json:"results" doc:"One for each note, in order"`
+	DryRun  bool                 `json:"dry_run,omitempty"`
+}
+
+// NoteExport is a page of all notes of a user with their history, oldest first.
+type NoteExport struct {
+	Notes []reeve.NoteRecord `json:"notes"`
+	Next  string             `json:"next_cursor,omitempty"`
+}
+
 // NoteSearch is the result of a search in notes, best first.
 type NoteSearch struct {
 	Notes     []reeve.NoteHit `json:"notes"`

@@ -26,7 +26,19 @@ type SubscriptionRequest struct {
 	Predicate string           `json:"predicate,omitempty" maxLength:"4000" doc:"CEL, such as entity.status == \"open\""`
 }
 
+// ChangeList is a page of changes.
+type ChangeList struct {
+	Changes []reeve.ChangeRecord `json:"changes"`
+	Next    string               `json:"next_cursor,omitempty"`
+}
+
+// ListedSubscription is a subscription and whether it can wake its agent.
+type ListedSubscription struct {
+	reeve.Subscription
+	Reach
+}
+
 // SubscriptionList lists an agent's subscriptions.
 type SubscriptionList struct {
-	Subscriptions []reeve.Subscription `json:"subscriptions"`
+	Subscriptions []ListedSubscription `json:"subscriptions"`
 }

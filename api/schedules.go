@@ -12,12 +12,25 @@ type Schedule struct {
 	Upcoming []time.Time `json:"upcoming,omitempty" doc:"Next firings"`
 	MissedAt []time.Time `json:"missed_at,omitempty" doc:"Missed firings, newest first"`
 	Why      string      `json:"why,omitempty" doc:"Why the schedule is disabled"`
+	Reach
+}
+
+// Reach tells whether a subscription or schedule can wake its agent.
+type Reach struct {
+	CanFire bool   `json:"can_fire" doc:"False if it cannot wake its agent as things are"`
+	WhyNot  string `json:"why_not,omitempty" doc:"Why it cannot"`
+}
+
+// ListedSchedule is a schedule in a list.
+type ListedSchedule struct {
+	reeve.Timer
+	Reach
 }
 
 // ScheduleList is a page of schedules.
 type ScheduleList struct {
-	Schedules []reeve.Timer `json:"schedules"`
-	Total     int           `json:"total"`
+	Schedules []ListedSchedule `json:"schedules"`
+	Total     int              `json:"total"`
 }
 
 // NotificationList is a page of a person's notifications.

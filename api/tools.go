@@ -26,6 +26,7 @@ type ToolRequest struct {
 	Description  string          `json:"description" minLength:"1" maxLength:"8000" doc:"Description for models"`
 	Parameters   json.RawMessage `json:"parameters" doc:"JSON Schema of the arguments"`
 	ConfigSchema json.RawMessage `json:"config_schema,omitempty" doc:"JSON Schema of the settings per agent"`
+	OutputSchema json.RawMessage `json:"output_schema,omitempty" doc:"JSON Schema of the result, which is checked"`
 	Category     string          `json:"category,omitempty" maxLength:"64"`
 	Tier         reeve.Tier      `json:"tier,omitempty" enum:"read_only,side_effecting,privileged"`
 	Effect       reeve.Effect    `json:"effect,omitempty" enum:"read,keyed,verifiable,unsafe,local" doc:"Default: unsafe"`
@@ -45,10 +46,26 @@ func (r ToolRequest) Tool(workspace string) reeve.Tool {
 		r.Kind = reeve.HTTPTool
 	}
 	return reeve.Tool{ID: r.ID, WorkspaceID: workspace, Kind: r.Kind, Name: r.Name, Description: r.Description,
-		Parameters: r.Parameters, ConfigSchema: r.ConfigSchema,
+		Parameters: r.Parameters, ConfigSchema: r.ConfigSchema, OutputSchema: r.OutputSchema,
 		Category: r.Category, Tier: r.Tier, Effect: r.Effect, Capability: r.Capability, Risk: r.Risk,
 		TimeoutMS: r.TimeoutMS, Retry: r.Retry,
 		Identity: r.Identity, Async: r.Async, Cost: r.Cost, Spec: r.Spec}
+}
+
+// ToolExport is a list of tools in the format of another program.
+type ToolExport struct {
+	Format string `json:"format"`
+	Tools  []any  `json:"tools" doc:"What the program takes as its list of tools"`
+	// Names lets a program find the tool of a call by the name that the format required.
+	Names map[string]string `json:"names" doc:"Tool ids by exported name, for the names that differ"`
+	Notes []ToolExportNote  `json:"notes" doc:"What the format cannot express"`
+}
+
+// ToolExportNote is a part of a tool that a format cannot express.
+type ToolExportNote struct {
+	Tool string `json:"tool"`
+	Path string `json:"path,omitempty" doc:"Place in the parameters, as a JSON pointer"`
+	Text string `json:"text"`
 }
 
 // AttachRequest attaches a tool to an agent.

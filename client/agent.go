@@ -61,6 +61,21 @@ func (s AgentService) PutState(ctx context.Context, agent string, r api.AgentSta
 	return put[reeve.AgentState](ctx, s.conn, path("agents", agent, "state"), r)
 }
 
+// PutWakePlan replaces until when an agent sleeps and when it wakes itself.
+func (s AgentService) PutWakePlan(ctx context.Context, agent string, plan reeve.WakePlan) (reeve.AgentState, error) {
+	return put[reeve.AgentState](ctx, s.conn, path("agents", agent, "wake-plan"), plan)
+}
+
+// Summaries lists an agent's summaries of turns and runs, those of the latest first.
+func (s AgentService) Summaries(ctx context.Context, agent string, p Page) (api.SummaryList, error) {
+	return get[api.SummaryList](ctx, s.conn, path("agents", agent, "summaries"), p.query())
+}
+
+// RetrySummary tries a failed summary again.
+func (s AgentService) RetrySummary(ctx context.Context, agent, summary string) (api.Summary, error) {
+	return post[api.Summary](ctx, s.conn, path("agents", agent, "summaries", summary, "retry"), nil)
+}
+
 // Runtime returns the status of an agent on the server's node.
 func (s AgentService) Runtime(ctx context.Context, agent string) (reeve.AgentRuntime, error) {
 	return get[reeve.AgentRuntime](ctx, s.conn, path("agents", agent, "runtime"), nil)

@@ -41,3 +41,19 @@ func (s ApprovalService) Deny(ctx context.Context, id, comment string) (reeve.Ap
 func (s ApprovalService) Inbox(ctx context.Context) (api.Inbox, error) {
 	return get[api.Inbox](ctx, s.conn, path("inbox"), nil)
 }
+
+// CountInbox returns the number of entries in the inbox by kind.
+func (s ApprovalService) CountInbox(ctx context.Context) (api.InboxCount, error) {
+	return get[api.InboxCount](ctx, s.conn, path("inbox", "count"), nil)
+}
+
+// Card returns an approval with everything that a person needs to decide.
+func (s ApprovalService) Card(ctx context.Context, id string) (api.ApprovalCard, error) {
+	return get[api.ApprovalCard](ctx, s.conn, path("approvals", id, "card"), nil)
+}
+
+// DecideAll decides several approvals. Each has its own result.
+func (s ApprovalService) DecideAll(ctx context.Context, list []api.BatchDecision) (api.BatchDecisionList, error) {
+	return post[api.BatchDecisionList](ctx, s.conn, path("approvals", "decisions"),
+		api.BatchDecisionRequest{Decisions: list})
+}

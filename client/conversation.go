@@ -111,7 +111,24 @@ func (s ConversationService) Frames(ctx context.Context, conversation string, af
 
 // Media returns a file that an agent sent to a conversation.
 func (s ConversationService) Media(ctx context.Context, conversation, hash string) ([]byte, error) {
-	r := &request{method: http.MethodGet, path: path("conversations", conversation, "media", hash)}
+	return s.download(ctx, path("conversations", conversation, "media", hash))
+}
+
+// Attachments lists the files that people attached to a conversation, in order, after a number.
+func (s ConversationService) Attachments(ctx context.Context, conversation string,
+	after int) (api.AttachmentList, error) {
+	q := url.Values{"after": {strconv.Itoa(after)}}
+	return get[api.AttachmentList](ctx, s.conn, path("conversations", conversation, "attachments"), q)
+}
+
+// Attachment returns an attached file by its id or number.
+func (s ConversationService) Attachment(ctx context.Context, conversation, id string) ([]byte, error) {
+	return s.download(ctx, path("conversations", conversation, "attachments", id))
+}
+
+// download returns the bytes of a file.
+func (s ConversationService) download(ctx context.Context, file string) ([]byte, error) {
+	r := &request{method: http.MethodGet, path: file}
 	resp, err := s.conn.send(ctx, r)
 	if err != nil {
 		return nil, err

@@ -78,6 +78,24 @@ func (s NoteService) Restore(ctx context.Context, id string) (n reeve.Note, err 
 	return n, err
 }
 
+// Import imports up to 500 notes. A repeated import adds nothing.
+func (s NoteService) Import(ctx context.Context, r api.NoteImportRequest) (out api.NoteImport, err error) {
+	err = s.conn.do(ctx, &request{method: http.MethodPost, path: path("notes", "import"), body: r}, &out)
+	return out, err
+}
+
+// Export returns a page of all your notes with their history, oldest first.
+func (s NoteService) Export(ctx context.Context, p Page) (api.NoteExport, error) {
+	return get[api.NoteExport](ctx, s.conn, path("notes", "export"), p.query())
+}
+
+// Consolidate compares your new notes with the others and proposes merges. It compares some hundred notes; repeat it
+// while More is true and Compared is not 0.
+func (s NoteService) Consolidate(ctx context.Context) (c reeve.NoteConsolidation, err error) {
+	err = s.conn.do(ctx, &request{method: http.MethodPost, path: path("notes", "consolidate")}, &c)
+	return c, err
+}
+
 // Forget erases a note and every quote of it. It cannot be undone.
 func (s NoteService) Forget(ctx context.Context, id string) (e reeve.NoteErasure, err error) {
 	err = s.conn.do(ctx, &request{method: http.MethodPost, path: path("notes", id, "forget")}, &e)

@@ -17,6 +17,8 @@ type (
 	CallService struct{ conn *conn }
 	// CategoryService provides access to the categories of the journal.
 	CategoryService struct{ conn *conn }
+	// ChangeService provides access to the records of changes.
+	ChangeService struct{ conn *conn }
 	// ChangeSetService provides access to change sets.
 	ChangeSetService struct{ conn *conn }
 	// ChecklistService provides access to the checklists of the journal.
@@ -93,6 +95,9 @@ func (c *Client) Calls() CallService { return CallService{c.conn} }
 
 // Categories returns the service for the categories of the journal.
 func (c *Client) Categories() CategoryService { return CategoryService{c.conn} }
+
+// Changes returns the service for the records of changes.
+func (c *Client) Changes() ChangeService { return ChangeService{c.conn} }
 
 // ChangeSets returns the service for change sets.
 func (c *Client) ChangeSets() ChangeSetService { return ChangeSetService{c.conn} }

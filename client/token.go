@@ -20,3 +20,9 @@ func (s TokenService) Create(ctx context.Context, t api.TokenRequest) (api.NewTo
 func (s TokenService) Revoke(ctx context.Context, id string) error {
 	return s.conn.delete(ctx, path("tokens", id))
 }
+
+// NewConsoleLink makes a link that signs in to the web console once, with the rights of the client's token. The code is
+// in this response only.
+func (s TokenService) NewConsoleLink(ctx context.Context) (api.ConsoleLink, error) {
+	return post[api.ConsoleLink](ctx, s.conn, path("console", "links"), nil)
+}

@@ -17,6 +17,11 @@ func (s ToolService) Get(ctx context.Context, id string) (api.ToolView, error) {
 	return get[api.ToolView](ctx, s.conn, path("tools", id), nil)
 }
 
+// Export returns tools in the format of another program: those of an agent, or all.
+func (s ToolService) Export(ctx context.Context, format, agent string) (api.ToolExport, error) {
+	return get[api.ToolExport](ctx, s.conn, path("tools", "export"), url.Values{"format": {format}, "agent": {agent}})
+}
+
 // Create adds a user-defined tool.
 func (s ToolService) Create(ctx context.Context, t api.ToolRequest) (api.ToolView, error) {
 	return post[api.ToolView](ctx, s.conn, path("tools"), t)

@@ -27,7 +27,7 @@ const toolsHead = `# Every built-in tool, as the running catalogue has it. Its s
 // fields are the fields of a tool in reading order.
 var fields = []string{"id", "name", "version", "kind", "handler_key", "description", "category", "pack", "tier",
 	"effect", "capability", "risk",
-	"timeout_ms", "retry", "identity", "previews", "cost", "parameters", "config_schema"}
+	"timeout_ms", "retry", "identity", "previews", "cost", "parameters", "config_schema", "output_schema"}
 
 // running are the fields that differ between installations and are not part of the contract.
 var running = []string{"created_at", "parameters_schema"}

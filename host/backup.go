@@ -36,8 +36,8 @@ func (h *Host) Backup(ctx context.Context, file string) error {
 	return h.db.Backup(ctx, file)
 }
 
-// CheckTarget fails with Validation if a backup must not be written to a file: the name is that of a file that a server
-// needs (in its own directory or in one of dirs, also through a link), or of something other than a regular file. A
+// CheckTarget fails with Validation if a backup must not be written to a file. The file may not be one that a server
+// needs, in its own directory or in one of dirs, even through a link. It may not be a device, pipe or folder either. A
 // server whose database file is replaced would continue to write to the old file.
 func CheckTarget(file string, dirs ...string) error {
 	if file == "" {
@@ -89,8 +89,8 @@ func getFolder(file string) string {
 	return filepath.Dir(file)
 }
 
-// describeNonFile returns what a path is if it exists and is not a regular file, after following links. Otherwise it
-// returns an empty string. Renaming a file over a device or a pipe would remove it for all its users.
+// describeNonFile follows links and returns what a path is, such as a folder. For a regular or missing file it returns
+// an empty string. Renaming a file over a device or a pipe would remove it for all its users.
 func describeNonFile(name string) string {
 	s, err := os.Stat(name)
 	switch {

@@ -59,6 +59,7 @@ type Config struct {
 	RunAttempts      int          `yaml:"run_attempts" json:"run_attempts,omitempty" minimum:"1" maximum:"1000" doc:"Attempts of a run, including the first, before crashes fail it. Default: 5"`
 	DelegationDepth  int          `yaml:"delegation_depth" json:"delegation_depth,omitempty" minimum:"1" maximum:"16" doc:"Maximum depth of agents that call agents. Default: 3"`
 	ScriptTimeout    Duration     `yaml:"script_timeout" json:"script_timeout,omitempty" doc:"Time limit of one script run, including waits. Default: 1h"`
+	ScriptCompute    Duration     `yaml:"script_compute_timeout" json:"script_compute_timeout,omitempty" doc:"Time that a script may compute between two calls; waiting does not count. Default: 30s"`
 	SchedulesPerUser int          `yaml:"schedules_per_user" json:"schedules_per_user,omitempty" minimum:"1" maximum:"100000" doc:"Maximum number of schedules per user. Default: 50"`
 	MinInterval      Duration     `yaml:"min_interval" json:"min_interval,omitempty" doc:"Minimum time between two firings of a schedule. Default: 1m"`
 	AlertAfter       int          `yaml:"alert_after" json:"alert_after,omitempty" minimum:"1" maximum:"1000" doc:"Consecutive failures after which the user of a schedule is notified, whatever its notification policy. Default: 3"`
@@ -67,6 +68,7 @@ type Config struct {
 	RunTokens        int          `yaml:"run_tokens" json:"run_tokens,omitempty" minimum:"0" doc:"Maximum number of tokens that one scheduled run may use. Default: no limit"`
 	RunMicros        int          `yaml:"run_micros" json:"run_micros,omitempty" minimum:"0" doc:"Maximum cost of one scheduled run, in millionths of the currency unit. Default: no limit"`
 	RunMillis        int          `yaml:"run_millis" json:"run_millis,omitempty" minimum:"0" doc:"Maximum total duration of the calls in one scheduled run, in milliseconds. Default: no limit"`
+	RunScriptJobs    bool         `yaml:"run_script_jobs" json:"run_script_jobs,omitempty" doc:"Let run_calls, run_tokens, run_micros and run_millis limit script jobs too: the planner and the maintainer of automations. Default: false"`
 	Webhook          string       `yaml:"webhook" json:"webhook,omitempty" doc:"URL that notifications are posted to as JSON, with the notification id as Idempotency-Key. Default: none"`
 	WeatherURL       string       `yaml:"weather_url" json:"weather_url,omitempty" doc:"Base URL of the Open-Meteo forecast API for utils_weather. Default: https://api.open-meteo.com"`
 	GeocodingURL     string       `yaml:"geocoding_url" json:"geocoding_url,omitempty" doc:"Base URL of the Open-Meteo geocoding API for utils_weather. Default: https://geocoding-api.open-meteo.com"`
@@ -75,6 +77,7 @@ type Config struct {
 	LogLevel         string       `yaml:"log_level" json:"log_level,omitempty" enum:"debug,info,warn,error" doc:"Minimum level of log messages. Default: info"`
 	Models           model.Config `yaml:"model" json:"model,omitzero" doc:"Available models; see docs/models.md"`
 	Memory           MemoryConfig `yaml:"memory" json:"memory,omitzero" doc:"How notes are searched; see docs/memory.md"`
+	Web              WebConfig    `yaml:"web" json:"web,omitzero" doc:"How the tools that read the web behave; see docs/web.md"`
 	SecretKey        string       `yaml:"secret_key" json:"secret_key,omitempty" doc:"Key that encrypts stored secrets, as 64 hex digits; servers with a common database need the same key. Default: generated in the data directory"`
 
 	Held bool `yaml:"held" json:"held,omitempty" doc:"Start held, as after a restore: nothing runs until reeve resume. Default: held only after a restore"`
@@ -110,13 +113,17 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 		"REEVE_GEOCODING_URL": &c.GeocodingURL, "REEVE_MODEL": &c.Models.Default,
 		"REEVE_MODEL_SCRIPT": &c.Models.Script,
 		"REEVE_PYTHON_CACHE": &c.Python.Cache, "REEVE_MEMORY_ENCODER": &c.Memory.Encoder,
-		"REEVE_MEMORY_URL": &c.Memory.URL, "REEVE_MEMORY_KEY": &c.Memory.Key, "REEVE_MEMORY_MODEL": &c.Memory.Model}
+		"REEVE_MEMORY_URL": &c.Memory.URL, "REEVE_MEMORY_KEY": &c.Memory.Key, "REEVE_MEMORY_MODEL": &c.Memory.Model,
+		"REEVE_WEB_ROBOTS": &c.Web.Robots, "REEVE_WEB_USER_AGENT": &c.Web.UserAgent,
+		"REEVE_WEB_SEARCH_PROVIDER": &c.Web.Search.Provider, "REEVE_WEB_SEARCH_KEY": &c.Web.Search.Key,
+		"REEVE_WEB_SEARCH_URL": &c.Web.Search.URL}
 	lists := map[string]*[]string{"REEVE_HOSTS": &c.Hosts, "REEVE_ORIGINS": &c.Origins,
 		"REEVE_HTTP_ALLOW": &c.HTTPAllow, "REEVE_SHELL_ENV": &c.ShellEnv}
 	durations := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETENTION": &c.Retention,
 		"REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax,
 		"REEVE_MIN_INTERVAL": &c.MinInterval, "REEVE_SCRIPT_TIMEOUT": &c.ScriptTimeout,
-		"REEVE_PYTHON_TIMEOUT": &c.Python.Timeout}
+		"REEVE_SCRIPT_COMPUTE_TIMEOUT": &c.ScriptCompute,
+		"REEVE_PYTHON_TIMEOUT":         &c.Python.Timeout}
 	numbers := map[string]*int{"REEVE_OUTPUT_CAP": &c.OutputCap, "REEVE_RETRY_ATTEMPTS": &c.RetryAttempts,
 		"REEVE_BURST": &c.Burst, "REEVE_MAX_RUNS": &c.MaxRuns, "REEVE_RUN_ATTEMPTS": &c.RunAttempts,
 		"REEVE_DELEGATION_DEPTH": &c.DelegationDepth, "REEVE_SCHEDULES_PER_USER": &c.SchedulesPerUser,
@@ -126,7 +133,7 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 		"REEVE_RUN_MILLIS":       &c.RunMillis,
 		"REEVE_PYTHON_MEMORY_MB": &c.Python.MemoryMB, "REEVE_PYTHON_OUTPUT_KB": &c.Python.OutputKB,
 		"REEVE_PYTHON_MAX_RUNS": &c.Python.MaxRuns,
-		"REEVE_SHELL_DISK_MB":   &c.ShellDiskMB}
+		"REEVE_SHELL_DISK_MB":   &c.ShellDiskMB, "REEVE_WEB_MAX_DOWNLOAD_MB": &c.Web.MaxDownloadMB}
 	for name, p := range text {
 		if v, ok := lookup(name); ok {
 			*p = v
@@ -173,12 +180,14 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 		}
 		c.Held = held
 	}
-	if v, ok := lookup("REEVE_RATE"); ok {
-		n, err := strconv.ParseFloat(v, 64)
-		if v != "" && err != nil {
-			return reeve.Errorf(reeve.Validation, "REEVE_RATE: %q is not a number", v)
+	for name, p := range map[string]*float64{"REEVE_RATE": &c.Rate, "REEVE_WEB_HOST_RATE": &c.Web.HostRate} {
+		if v, ok := lookup(name); ok {
+			n, err := strconv.ParseFloat(v, 64)
+			if v != "" && err != nil {
+				return reeve.Errorf(reeve.Validation, "%s: %q is not a number", name, v)
+			}
+			*p = n
 		}
-		c.Rate = n
 	}
 	return nil
 }
@@ -225,7 +234,7 @@ func (c Config) limits() wake.Limits {
 	return wake.Limits{PerUser: c.SchedulesPerUser, MinInterval: time.Duration(c.MinInterval), AlertAfter: c.AlertAfter,
 		DisableAfter: c.DisableAfter,
 		Budget: reeve.Amount{Calls: int64(c.RunCalls), Tokens: int64(c.RunTokens), Micros: int64(c.RunMicros),
-			Millis: int64(c.RunMillis)}}
+			Millis: int64(c.RunMillis)}, LimitScriptJobs: c.RunScriptJobs}
 }
 
 // modelConfig returns the configuration of the model providers.

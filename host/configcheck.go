@@ -64,6 +64,9 @@ func (c Config) findInvalidSetting() (name, reason string) {
 			return "model.names." + name, "the model is empty"
 		}
 	}
+	if name, reason := c.Web.explainInvalid(); name != "" {
+		return name, reason
+	}
 	if reason := c.Python.explainInvalidTime(); reason != "" {
 		return "python.timeout", reason
 	}

@@ -31,7 +31,8 @@ func (h *Host) checkReady(ctx context.Context) error {
 // checkHealth checks all parts of the server. For each it returns what is wrong and what to do.
 func (h *Host) checkHealth(ctx context.Context) []reeve.PartHealth {
 	return []reeve.PartHealth{h.checkDir(), h.checkDatabase(ctx), h.checkHold(ctx), h.checkRows(ctx),
-		h.checkSecrets(ctx), h.checkToken(ctx), h.checkClock(ctx), h.checkModels(), h.checkSandbox(), h.checkPython()}
+		h.checkSummaries(ctx), h.checkSecrets(ctx), h.checkToken(ctx), h.checkClock(ctx),
+		h.checkModels(), h.checkSandbox(), h.checkPython()}
 }
 
 func newPartHealth(name string, err error, okDetail, hint string) reeve.PartHealth {
@@ -143,6 +144,20 @@ func (h *Host) checkRows(ctx context.Context) reeve.PartHealth {
 			"or psql, or restore a " +
 			"backup with reeve restore; resume corrected schedules with reeve schedules resume. Everything that does " +
 			"not need these rows still works"}
+}
+
+// checkSummaries reports summaries that failed for good.
+func (h *Host) checkSummaries(ctx context.Context) reeve.PartHealth {
+	failed := 0
+	err := h.db.View(ctx, func(s *store.Snap) (err error) {
+		failed, err = s.Chat().CountFailedSummaries(ctx)
+		return err
+	})
+	if err == nil && failed > 0 {
+		err = reeve.Errorf(reeve.Unavailable, "%d summaries of turns or runs failed", failed)
+	}
+	return newPartHealth("summaries", err, "none failed",
+		"list them with reeve summaries list AGENT and try them again with reeve summaries retry AGENT SUMMARY")
 }
 
 // checkSecrets checks that the server's key decrypts all stored secrets. It does not if a lost key was generated again,

@@ -21,9 +21,11 @@ import (
 
 	"reeve"
 	"reeve/internal/agent"
+	"reeve/internal/ask"
 	"reeve/internal/automation"
 	"reeve/internal/branch"
 	"reeve/internal/chat"
+	"reeve/internal/feed"
 	"reeve/internal/gate"
 	"reeve/internal/httpapi"
 	"reeve/internal/memory"
@@ -36,6 +38,7 @@ import (
 	"reeve/internal/wake"
 	"reeve/model"
 	"reeve/toolbox/agents"
+	"reeve/toolbox/agentstate"
 	"reeve/toolbox/files"
 	"reeve/toolbox/journal"
 	"reeve/toolbox/mail"
@@ -45,9 +48,11 @@ import (
 	"reeve/toolbox/python"
 	"reeve/toolbox/schedules"
 	"reeve/toolbox/scratchpad"
+	"reeve/toolbox/text"
 	"reeve/toolbox/users"
 	"reeve/toolbox/utils"
-	"reeve/toolbox/web"
+	httptools "reeve/toolbox/web"
+	"reeve/web"
 )
 
 // Version is the version of this build.
@@ -81,6 +86,7 @@ type services struct {
 	planner     *wake.Planner
 	gate        *gate.Gate
 	broadcaster *chat.Broadcaster
+	feed        *feed.Feed
 	chat        *chat.Service
 	delegation  *agent.Delegation
 	automations *automation.Service
@@ -96,6 +102,7 @@ type services struct {
 type runServices struct {
 	models    *model.Providers // nil if the program sets Config.Model
 	memory    *memory.Summarizer
+	keeper    *memory.Consolidator
 	scheduler *wake.Scheduler
 	deadlines *agent.Deadlines
 }
@@ -178,7 +185,7 @@ func openEngine(ctx context.Context, cfg Config) (store.Engine, error) {
 
 // assemble creates the services in the order of their dependencies, and registers the built-in tools.
 func (h *Host) assemble() (err error) {
-	cfg, guard, webhook := h.cfg, web.Guard{Allow: h.cfg.HTTPAllow}, h.cfg.Webhook != ""
+	cfg, guard, webhook := h.cfg, httptools.Guard{Allow: h.cfg.HTTPAllow}, h.cfg.Webhook != ""
 	h.sandboxes = sandboxes{scripts: js.New(js.Config{Confine: confine.ConfineWorker}), python: newPython(cfg)}
 	p := &h.services
 	p.queue, p.planner = wake.NewQueue(h.db), wake.NewPlanner(cfg.limits())
@@ -188,17 +195,18 @@ func (h *Host) assemble() (err error) {
 		ApprovalTTL: time.Duration(cfg.ApprovalTTL), Backoff: cfg.backoff(), Tracer: h.telemetry.tracer(),
 		OnCall: h.telemetry.metrics.recordCall, RunBudgets: !cfg.limits().Budget.IsZero(),
 		Builders: map[reeve.ToolKind]gate.Builder{
-			reeve.HTTPTool:   &web.Builder{Guard: guard, Secrets: h.getSecret},
+			reeve.HTTPTool:   &httptools.Builder{Guard: guard, Secrets: h.getSecret},
 			reeve.ScriptTool: &automation.ScriptToolBuilder{Pool: h.sandboxes.scripts}}})
 	p.broadcaster = chat.NewBroadcaster(h.db, h.log)
+	p.feed = feed.New(h.db, h.log, p.gate.Process())
 	p.chat = &chat.Service{DB: h.db, Broadcaster: p.broadcaster, Process: p.gate.Process(), Queue: p.queue,
-		Fetcher: web.NewFetcher(guard)}
+		Fetcher: httptools.NewFetcher(guard)}
 	p.delegation = agent.NewDelegation(agent.DelegationConfig{DB: h.db, Turns: p.chat, Gate: p.gate,
 		Depth: cfg.DelegationDepth})
 	scripts := automation.Config{DB: h.db, Log: h.log, Pool: h.sandboxes.scripts, Gate: p.gate,
 		ItemRule: items, Settings: p.gate.Catalogue, Waker: p.queue, Timers: p.planner, Process: p.gate.Process(),
 		Backoff: cfg.backoff(), Webhook: webhook,
-		Limits: js.Limits{Time: time.Duration(cfg.ScriptTimeout)}}
+		Limits: js.Limits{Time: time.Duration(cfg.ScriptTimeout), Compute: time.Duration(cfg.ScriptCompute)}}
 	p.automations, p.scripts, p.scriptJobs = automation.NewService(scripts), automation.NewRunner(scripts),
 		automation.NewJobs(scripts)
 	p.supervisor = automation.NewSupervisor(scripts, p.scriptJobs)
@@ -220,7 +228,7 @@ func (h *Host) assemble() (err error) {
 }
 
 // listBuiltinTools returns the built-in tools.
-func (h *Host) listBuiltinTools(guard web.Guard) ([]reeve.Tool, error) {
+func (h *Host) listBuiltinTools(guard httptools.Guard) ([]reeve.Tool, error) {
 	cfg, p := h.cfg, h.services
 	roots, err := files.New(files.Config{Dir: filepath.Join(cfg.Dir, workspaceFolder), Blobs: payloadStore{h.db},
 		Projects: fileProjects{p.branches}, OnCreate: confine.KeepServerFile})
@@ -228,21 +236,27 @@ func (h *Host) listBuiltinTools(guard web.Guard) ([]reeve.Tool, error) {
 		return nil, err
 	}
 	off, _ := explainPythonOff(cfg)
+	asker := ask.New(h.db, p.gate, toolModels{h})
 	return slices.Concat(
 		roots.Tools(),
 		(&files.Session{DB: h.db}).Tools(),
+		(&files.Attachments{Files: roots, DB: h.db}).Tools(),
 		(&output.Pack{DB: h.db}).Tools(),
 		(&media.Pack{Files: roots}).Tools(),
 		h.newShellPack(roots).Tools(),
 		(&python.Pack{Pool: h.sandboxes.python, Limits: cfg.Python.limits(), Off: off}).Tools(),
 		(&schedules.Pack{DB: h.db, Planner: p.planner}).Tools(),
 		(&scratchpad.Pack{DB: h.db}).Tools(),
+		(&agentstate.Pack{DB: h.db}).Tools(),
 		(&notes.Pack{DB: h.db, Recaller: p.notes}).Tools(),
 		(&journal.Pack{DB: h.db}).Tools(),
 		(&mail.Pack{DB: h.db}).Tools(),
 		(&agents.Pack{Asker: p.delegation}).Tools(),
 		p.scriptTools.Tools(),
 		(&users.Pack{Webhook: cfg.Webhook != ""}).Tools(),
+		h.newWebPack(guard, roots).Tools(),
+		(&media.Reader{Files: roots, Asker: asker}).Tools(),
+		(&text.Pack{Asker: asker, Schemas: p.gate.Catalogue}).Tools(),
 		(&utils.Pack{Client: guard.Client(), Forecast: cfg.WeatherURL, Places: cfg.GeocodingURL}).Tools(),
 	), nil
 }
@@ -298,6 +312,7 @@ func (h *Host) newRuns() (_ *runServices, err error) {
 		llm = model.CountUsage(llm, h.log)
 	}
 	r.memory = memory.New(memory.Config{DB: h.db, Gate: p.gate, Model: llm, Log: h.log, Process: p.gate.Process()})
+	r.keeper = h.newConsolidator(llm, r.models)
 	modelRunner := &agent.ModelRunner{DB: h.db, Gate: p.gate, Model: llm, Events: p.broadcaster, Assemble: cfg.Assemble,
 		Extract: cfg.Extract, Steps: p.scripts, Notes: p.notes, OnSummaryDue: r.memory.Wakeup,
 		Tracer:   h.telemetry.tracer(),
@@ -307,7 +322,7 @@ func (h *Host) newRuns() (_ *runServices, err error) {
 		Rehearsal: &agent.Rehearsal{DB: h.db, Gate: p.gate}}
 	r.scheduler, err = wake.NewScheduler(wake.Config{DB: h.db, Log: h.log, Process: p.gate.Process(), Queue: p.queue,
 		Planner: p.planner, Brain: brain, MaxRuns: cfg.MaxRuns, MaxAttempts: cfg.RunAttempts,
-		Entities: &journal.Pack{DB: h.db}, Webhook: cfg.Webhook, Client: web.Guard{Allow: cfg.HTTPAllow}.Client(),
+		Entities: &journal.Pack{DB: h.db}, Webhook: cfg.Webhook, Client: httptools.Guard{Allow: cfg.HTTPAllow}.Client(),
 		OnEnd: []wake.EndHandler{
 			// Answer the calling agent, and cancel pending calls.
 			wake.EachRun(p.delegation.OnRunEnd, p.gate.CancelForRun),
@@ -315,8 +330,9 @@ func (h *Host) newRuns() (_ *runServices, err error) {
 			wake.EachRun(p.chat.OnRunEnd),
 			p.supervisor.OnRunsEnd, // retries, repairs and stops
 		},
-		OnSkip:   []wake.SkipHandler{p.supervisor.OnWakesSkipped},
-		AfterEnd: []func(reeve.Run){p.chat.AfterRunEnd, metrics.recordRunEnd}})
+		OnSkip:         []wake.SkipHandler{p.supervisor.OnWakesSkipped},
+		AfterEnd:       []func(reeve.Run){p.chat.AfterRunEnd, metrics.recordRunEnd},
+		FramesAppended: p.broadcaster.Changed})
 	if err != nil {
 		return nil, err
 	}
@@ -341,19 +357,24 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 		return nil, err
 	}
 	cfg, p := h.cfg, h.services
-	return httpapi.New(httpapi.Config{DB: h.db, Gate: p.gate, Scheduler: h.runs.scheduler, Queue: p.queue,
-		Planner: p.planner, Chat: p.chat, Notes: p.notes, Automations: p.automations, ScriptJobs: p.scriptJobs,
+	api := httpapi.Config{DB: h.db, Gate: p.gate, Scheduler: h.runs.scheduler, Queue: p.queue,
+		Planner: p.planner, Chat: p.chat, Notes: p.notes, Consolidator: h.runs.keeper, Automations: p.automations,
+		ScriptJobs:  p.scriptJobs,
 		Delegations: p.delegation, Branches: p.branches,
 		Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: cfg.Hosts, Origins: cfg.Origins,
 		Rate: cfg.Rate, Burst: cfg.Burst, Heartbeat: cfg.Heartbeat, Doctor: h.checkHealth, Ready: h.checkReady,
 		IsHeld: h.isHeld,
 		Backup: h.openBackup, Metrics: h.telemetry.metrics.handler(),
-		MetricsToken: cfg.MetricsToken, OpenTokens: h.hasOwnTools}), nil
+		MetricsToken: cfg.MetricsToken, OpenTokens: h.hasOwnTools, Feed: p.feed}
+	if console := web.Embedded(); console != nil {
+		api.Console = console
+	}
+	return httpapi.New(api), nil
 }
 
-// Step executes due work once: operations, delegation deadlines, runs, summaries, notifications and the removal of
-// expired payloads. A program that does not call Run can drive Reeve with it. It returns the number of items that it
-// processed.
+// Step executes due work once: operations, delegation deadlines, runs, summaries, scheduled consolidations of notes,
+// notifications and the removal of expired payloads. A program that does not call Run can drive Reeve with it. It
+// returns the number of items that it processed.
 func (h *Host) Step(ctx context.Context) (int, error) {
 	if err := h.open(ctx); err != nil {
 		return 0, err
@@ -378,6 +399,10 @@ func (h *Host) Step(ctx context.Context) (int, error) {
 		return n, err
 	} else if did {
 		n++
+	}
+	compared, err := h.runs.keeper.Step(ctx)
+	if n += compared; err != nil {
+		return n, err
 	}
 	sent, _, err := h.runs.scheduler.DeliverStep(ctx)
 	if err != nil {
@@ -417,8 +442,10 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	group.Go(func() error { return h.runs.scheduler.RunDeliveries(inner) })
 	group.Go(func() error { return h.runs.deadlines.Run(inner) })
 	group.Go(func() error { return h.services.broadcaster.Run(inner) })
+	group.Go(func() error { return h.services.feed.Run(inner) })
 	group.Go(func() error { return h.runs.memory.Run(inner) })
 	group.Go(func() error { return h.services.notes.Run(inner) })
+	group.Go(func() error { return h.runs.keeper.Run(inner) })
 	group.Go(func() error { return h.runCleanup(inner) })
 	group.Go(func() error {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -497,7 +524,7 @@ func listKnownSecrets(cfg Config) []string {
 		}
 	}
 	// a webhook URL often contains a secret
-	own := []string{cfg.SecretKey, cfg.MetricsToken, cfg.Memory.Key, cfg.Webhook}
+	own := []string{cfg.SecretKey, cfg.MetricsToken, cfg.Memory.Key, cfg.Webhook, cfg.Web.Search.Key}
 	for _, e := range append(slices.Collect(maps.Values(cfg.Models.Servers)), cfg.Models.Anthropic, cfg.Models.OpenAI,
 		cfg.Models.Gemini, cfg.Models.Ollama) {
 		if len(e.Key) >= 16 { // local servers often use a dummy key, which may be an ordinary word

@@ -1,12 +1,14 @@
 package host
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
 	"reeve"
 	"reeve/internal/embed"
 	"reeve/internal/memory"
+	"reeve/model"
 )
 
 // MemoryConfig configures how notes are searched.
@@ -17,7 +19,17 @@ type MemoryConfig struct {
 	Model         string   `yaml:"model" json:"model,omitempty" doc:"Model of the encoder openai, such as text-embedding-3-small"`
 	WordWeight    float64  `yaml:"word_weight" json:"word_weight,omitempty" minimum:"0" maximum:"100" doc:"Weight of shared words in the score of a note. Default: 0.1"`
 	MeaningWeight float64  `yaml:"meaning_weight" json:"meaning_weight,omitempty" minimum:"0" maximum:"100" doc:"Weight of similar meaning in the score of a note. Default: 1"`
+	Consolidate   string   `yaml:"consolidate" json:"consolidate,omitempty" enum:"off,daily,weekly" doc:"How often the notes of each user are compared, to propose merges. Default: off"`
 	HalfLife      Duration `yaml:"half_life" json:"half_life,omitempty" doc:"Age at which a note has lost half of the rank that age can cost. Pinned notes lose none. Default: 4320h"`
+}
+
+// newConsolidator creates the service that proposes merges of notes.
+func (h *Host) newConsolidator(llm model.Model, models *model.Providers) *memory.Consolidator {
+	every := map[string]time.Duration{"daily": 24 * time.Hour, "weekly": 7 * 24 * time.Hour}
+	return memory.NewConsolidator(memory.ConsolidatorConfig{DB: h.db, Gate: h.services.gate, Notes: h.services.notes,
+		Log: h.log, Model: llm, Every: every[h.cfg.Memory.Consolidate], HasModel: func(name string) bool {
+			return models == nil || cmp.Or(name, models.Default()) != "rehearsal" // which cannot judge notes
+		}})
 }
 
 // newNotes creates the service that searches notes.

@@ -11,6 +11,7 @@ import (
 const (
 	cleanupInterval = time.Hour // time between two cleanups
 	cleanupBatch    = 20        // payloads deleted in one transaction; small, because other writers wait meanwhile
+	changesBatch    = 500       // recorded changes deleted in one transaction
 )
 
 // runCleanup deletes expired payloads until ctx ends.
@@ -32,7 +33,7 @@ func (h *Host) runCleanup(ctx context.Context) error {
 	}
 }
 
-// deleteExpired deletes a batch of payloads older than Config.Retention and returns their number.
+// deleteExpired deletes a batch of payloads and recorded changes older than Config.Retention and returns their number.
 func (h *Host) deleteExpired(ctx context.Context) (n int, err error) {
 	if h.cfg.Retention == 0 {
 		return 0, nil
@@ -45,15 +46,21 @@ func (h *Host) deleteExpired(ctx context.Context) (n int, err error) {
 			return err
 		}
 		before = s.Now().Add(-time.Duration(h.cfg.Retention))
-		hasExpired, err = s.Ledger().HasExpiredPayloads(ctx, before)
+		if hasExpired, err = s.Ledger().HasExpiredPayloads(ctx, before); err == nil && !hasExpired {
+			hasExpired, err = s.Queue().HasExpiredChanges(ctx, before)
+		}
 		return err
 	})
 	if err != nil || !hasExpired {
 		return 0, err
 	}
 	err = h.db.Update(ctx, func(tx *store.Tx) error {
-		deleted, err := tx.Ledger().DeleteExpiredPayloads(ctx, before, cleanupBatch)
-		n = int(deleted)
+		payloads, err := tx.Ledger().DeleteExpiredPayloads(ctx, before, cleanupBatch)
+		if err != nil {
+			return err
+		}
+		changes, err := tx.Queue().DeleteExpiredChanges(ctx, before, changesBatch)
+		n = int(payloads + changes)
 		return err
 	})
 	return n, err

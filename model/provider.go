@@ -190,6 +190,29 @@ func (p *Providers) Answer(ctx context.Context, r Request, watch func(Delta)) (A
 	return a, err
 }
 
+// addPrices adds what a request costs at the price of its model, and the thinking of models whose cap does not include
+// it.
+func (p *Providers) addPrices(r Request, c *reeve.ModelCost) {
+	pr, name, err := p.resolve(r.Model)
+	if err != nil {
+		return // the request fails
+	}
+	for _, older := range anthropicBudgetModels {
+		if r.Effort != "" && strings.HasPrefix(name, older) {
+			c.Thinking = int64(anthropicThinkingBudgets[r.Effort])
+		}
+	}
+	price, ok := p.prices.Find(pr.server.Name, name)
+	if !ok {
+		return
+	}
+	if price.Long != nil && c.Input > price.Over {
+		price = *price.Long
+	}
+	c.InputPrice = max(price.Input, valueOr(price.CacheRead, 0), valueOr(price.CacheWrite, 0))
+	c.OutputPrice = price.Output
+}
+
 // maxUnpriced limits how many models without a price are logged. Clients may send any model name, and some servers
 // accept all of them.
 const maxUnpriced = 100

@@ -54,7 +54,7 @@ func (s Server) roundTrip(ctx context.Context, in adapter, r Request, watch func
 	return in.readStream(ctx, res, newDraft(s, r, n, watch))
 }
 
-// post sends a JSON body. It returns a response with an error status to the adapter, and an error for a redirect.
+// post sends a JSON body. A redirect is an error. A response with an error status is not: the adapter reads it.
 func (s Server) post(ctx context.Context, address string, h http.Header, body any) (*http.Response, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {

@@ -75,18 +75,36 @@ func sumCounts(counts ...int64) (sum int64) {
 	return sum
 }
 
-// estimateTokens estimates the tokens of a request.
+// Estimated tokens of a file in a request.
+const (
+	imageTokens      = 1600 // an image, which providers scale down
+	fileBytesPerUnit = 64   // bytes of a PDF, audio or video file per token
+)
+
+// estimateTokens estimates the tokens of a request: one for every four bytes of text, 1600 for an image, and for other
+// files one for every 64 bytes but at least 1600.
 func (r Request) estimateTokens() int64 {
-	bytes := len(r.System)
+	bytes, media := len(r.System), int64(0)
 	for _, m := range r.Messages {
 		for _, p := range m.Parts {
 			bytes += len(p.Text) + len(p.Args)
+			if p.Type != Media {
+				continue
+			}
+			switch mediaKind(p) {
+			case textMedia:
+				bytes += len(p.Data)
+			case imageMedia:
+				media += imageTokens
+			case pdfMedia, audioMedia, videoMedia, otherMedia:
+				media += max(imageTokens, int64(len(p.Data)/fileBytesPerUnit))
+			}
 		}
 	}
 	for _, t := range r.Tools {
 		bytes += len(t.Description) + len(t.Parameters)
 	}
-	return tokensOf(bytes)
+	return tokensOf(bytes) + media
 }
 
 // estimateTokens estimates the tokens of an answer.
@@ -98,12 +116,31 @@ func (a Answer) estimateTokens() int64 {
 	return tokensOf(bytes)
 }
 
-// EstimateCost returns the cost of a request as far as it is known beforehand: the estimated input, MaxTokens of output
-// if set, and the time of one try.
-func (r Request) EstimateCost() reeve.Amount {
+// MinOutput is the lowest cap of an answer that a budget may impose.
+const MinOutput = 256
+
+// coster is a Model that knows more of the cost of a request than its text tells.
+type coster interface {
+	addPrices(r Request, c *reeve.ModelCost)
+}
+
+// EstimateCost returns the most that a request costs: its input by the rule of estimateTokens, the cap of its answer
+// (Request.MaxTokens), the price if the model is known and priced, and the time of one try.
+func EstimateCost(m Model, r Request) reeve.ModelCost {
 	// MaxTokens comes from the client and may be any number.
-	return reeve.Amount{Tokens: reeve.SaturatingAdd(r.estimateTokens(), max(0, int64(r.MaxTokens))),
+	c := reeve.ModelCost{Input: r.estimateTokens(), Output: max(0, int64(r.MaxTokens)), MinOutput: MinOutput,
 		Millis: tryTimeout.Milliseconds()}
+	if priced, ok := m.(coster); ok {
+		priced.addPrices(r, &c)
+	}
+	return c
+}
+
+// LimitOutput lowers MaxTokens to a cap. A cap of 0 means none.
+func (r *Request) LimitOutput(limit int64) {
+	if limit > 0 && limit < int64(r.MaxTokens) {
+		r.MaxTokens = int(limit)
+	}
 }
 
 // Cost returns the cost of an answer that took the given time.

@@ -25,7 +25,7 @@ journal categories, policy and settings. AGENT is the id or name of an agent.`,
 	}
 	c.Flags().AddFlagSet(list.Flags())
 	c.AddCommand(list, agentsGet(a), agentsCreate(a), agentsUpdate(a), agentsDelete(a), agentsTools(a), agentsAttach(a),
-		agentsDetach(a), agentsState(a), agentsRuntime(a))
+		agentsDetach(a), agentsState(a), agentsRuntime(a), agentsSleep(a))
 	return c
 }
 

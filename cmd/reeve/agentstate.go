@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -120,8 +121,70 @@ func (a *app) printState(s reeve.AgentState) error {
 			processed = append(processed, fmt.Sprintf("%s %d", n, s.Processed[n]))
 		}
 		printDetails(w, append(pairs, "head message", s.Head, "processed", strings.Join(processed, "\n"),
+			"sleeps until", formatTimePtr(s.SleepUntil), "next wake", formatTimePtr(s.NextWakeAt),
 			"updated", formatTime(s.UpdatedAt))...)
 	})
+}
+
+func agentsSleep(a *app) *cobra.Command {
+	var until, wakeAt string
+	var end bool
+	c := a.serverCommand("sleep AGENT", "Show or set until when an agent sleeps and when it wakes itself",
+		`agents sleep gymcoach --until 2026-03-01T07:00:00+01:00
+  reeve agents sleep gymcoach --until 8h --wake-at 8h
+  reeve agents sleep gymcoach --end`,
+		cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			s, err := c.Agents().State(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			plan := s.WakePlan
+			if end {
+				plan = reeve.WakePlan{}
+			}
+			for _, f := range []struct {
+				flag, value string
+				to          **time.Time
+			}{{"--until", until, &plan.SleepUntil}, {"--wake-at", wakeAt, &plan.NextWakeAt}} {
+				if f.value != "" {
+					if *f.to, err = parseFuture(f.flag, f.value); err != nil {
+						return err
+					}
+				}
+			}
+			if plan != s.WakePlan {
+				if s, err = c.Agents().PutWakePlan(ctx, args[0], plan); err != nil {
+					return err
+				}
+			}
+			return a.print(s.WakePlan, func(w io.Writer) {
+				printDetails(w, "agent", s.AgentID, "sleeps until", formatTimePtr(s.SleepUntil),
+					"next wake", formatTimePtr(s.NextWakeAt))
+			})
+		})
+	c.Long = `Until the time of --until, changes and timers start no runs of the agent. They do so afterwards. At the time
+of --wake-at the agent runs once. You can wake a sleeping agent at any time. A time is RFC 3339 with a UTC
+offset, or a duration from now such as 90m.`
+	c.Flags().StringVar(&until, "until", "", "time or duration until which the agent sleeps")
+	c.Flags().StringVar(&wakeAt, "wake-at", "", "time or duration at which the agent runs once")
+	c.Flags().BoolVar(&end, "end", false, "end the sleep and cancel the planned wake")
+	c.ValidArgsFunction = a.complete(agentNames)
+	return c
+}
+
+// parseFuture parses the value of a flag: an instant or a duration from now.
+func parseFuture(flag, value string) (*time.Time, error) {
+	if d, err := time.ParseDuration(value); err == nil {
+		t := reeve.Now().Add(d)
+		return &t, nil
+	}
+	t, err := reeve.ParseInstant(value)
+	if err != nil {
+		return nil, usagef("%s must be a time such as 2026-03-01T07:00:00+01:00 or a duration such as 8h, not %q", flag,
+			value)
+	}
+	return &t, nil
 }
 
 func agentsRuntime(a *app) *cobra.Command {
@@ -135,7 +198,8 @@ func agentsRuntime(a *app) *cobra.Command {
 			return a.print(r, func(w io.Writer) {
 				printDetails(w, "agent", r.AgentID, "status", string(r.Status), "active run", r.ActiveRun,
 					"open runs", strconv.Itoa(r.OpenRuns), "queued wakes", strconv.Itoa(r.QueuedWakes),
-					"failures in a row", strconv.Itoa(r.FailureStreak), "last run ended", formatTimePtr(r.LastRunAt))
+					"failures in a row", strconv.Itoa(r.FailureStreak), "last run ended", formatTimePtr(r.LastRunAt),
+					"sleeps until", formatTimePtr(r.SleepUntil), "next wake", formatTimePtr(r.NextWakeAt))
 			})
 		})
 	c.ValidArgsFunction = a.complete(agentNames)

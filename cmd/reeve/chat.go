@@ -211,7 +211,7 @@ func (t *chatSession) runTurn(ctx context.Context, content string, v frameView) 
 			delegates[f.TurnID] = true
 		}
 		if f.TurnID != turn.ID {
-			if delegates[f.TurnID] {
+			if delegates[f.TurnID] || f.Type == reeve.FrameReport {
 				return v.showDelegateFrame(ctx, f)
 			}
 			return nil // another turn of the conversation

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"reeve"
@@ -42,7 +43,8 @@ func (p *pipeView) showFrame(_ context.Context, f reeve.Frame) error {
 	return nil
 }
 
-// showDelegateFrame prints the frames of a delegate with --json. Otherwise it only looks for approvals.
+// showDelegateFrame prints the frames of a delegate and reports of schedules with --json.
+// Otherwise it only looks for approvals.
 func (p *pipeView) showDelegateFrame(ctx context.Context, f reeve.Frame) error {
 	if p.json || f.Type == reeve.FrameApproval {
 		hasMessage, last := p.hasMessage, p.last
@@ -110,10 +112,11 @@ func (s *terminalView) showFrame(ctx context.Context, f reeve.Frame) error {
 		if f.Text != "" {
 			fmt.Fprintln(s.out, sanitize(f.Text))
 		}
-		for _, a := range f.Attachments {
-			fmt.Fprintf(s.err, "  + %s (%s, %d bytes): reeve conversations media %s %s > FILE\n", sanitize(a.Name),
-				sanitize(a.MediaType), a.Size, s.conversation.ID, a.Hash)
-		}
+		s.showFiles("media", f.Attachments)
+	case reeve.FrameReport:
+		s.endLine()
+		fmt.Fprintf(s.out, "[%s] %s\n", sanitize(f.Title), sanitize(f.Text))
+		s.showFiles("media", f.Attachments)
 	case reeve.FrameApproval:
 		s.endLine()
 		return s.askApproval(ctx, f)
@@ -128,12 +131,29 @@ func (s *terminalView) showFrame(ctx context.Context, f reeve.Frame) error {
 		if f.State == reeve.RunCompleted && !s.hasMessage {
 			return s.printOutput(ctx, f.TurnID)
 		}
-	case reeve.FrameConnected, reeve.FrameStarted, reeve.FramePong:
+	case reeve.FrameStarted:
+		s.showFiles("attachments save", f.Attachments)
+	case reeve.FrameConnected, reeve.FramePong:
 	}
 	return nil
 }
 
-// showDelegateFrame shows the messages of a delegate with its name, and its calls.
+// showFiles lists files of a frame, with the subcommand of reeve conversations that prints one.
+func (s *terminalView) showFiles(command string, files []reeve.Attachment) {
+	for _, a := range files {
+		if a.Caption != "" {
+			fmt.Fprintln(s.out, sanitize(a.Caption))
+		}
+		id := a.Hash
+		if a.Number > 0 {
+			id = strconv.Itoa(a.Number)
+		}
+		fmt.Fprintf(s.err, "  + %s (%s, %d bytes): reeve conversations %s %s %s > FILE\n", sanitize(a.Name),
+			sanitize(a.MediaType), a.Size, command, s.conversation.ID, id)
+	}
+}
+
+// showDelegateFrame shows the messages of a delegate with its name, and its calls. It also shows reports of schedules.
 func (s *terminalView) showDelegateFrame(ctx context.Context, f reeve.Frame) error {
 	switch f.Type {
 	case reeve.FrameStarted:
@@ -146,7 +166,7 @@ func (s *terminalView) showDelegateFrame(ctx context.Context, f reeve.Frame) err
 	case reeve.FrameMessage:
 		s.endLine()
 		fmt.Fprintf(s.out, "[%s] %s\n", s.delegates[f.TurnID], sanitize(f.Text))
-	case reeve.FrameTool, reeve.FrameResult, reeve.FrameMedia, reeve.FrameApproval:
+	case reeve.FrameTool, reeve.FrameResult, reeve.FrameMedia, reeve.FrameReport, reeve.FrameApproval:
 		return s.showFrame(ctx, f)
 	default:
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,8 @@ with --conversation it continues one.`,
   reeve conversations complete conv_...`,
 	}
 	c.Flags().AddFlagSet(list.Flags())
-	c.AddCommand(list, conversationsShow(a), conversationsComplete(a), conversationsMedia(a))
+	c.AddCommand(list, conversationsShow(a), conversationsComplete(a), conversationsMedia(a),
+		conversationsAttachments(a))
 	return c
 }
 
@@ -92,6 +94,73 @@ func conversationsMedia(a *app) *cobra.Command {
 					_, err = a.out.Write(b)
 				}
 				return err
+			})
+		},
+	}
+}
+
+func conversationsAttachments(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use: "attachments", Short: "List and save files that people attached",
+		Example: "  reeve conversations attachments list conv_...",
+	}
+	c.AddCommand(attachmentsList(a), attachmentsSave(a))
+	return c
+}
+
+func attachmentsList(a *app) *cobra.Command {
+	after := 0
+	c := &cobra.Command{
+		Use: "list CONVERSATION", Short: "List the files that people attached", Args: cobra.ExactArgs(1),
+		Example: "  reeve conversations attachments list conv_...",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				l, err := c.Conversations().Attachments(ctx, args[0], after)
+				if err != nil {
+					return err
+				}
+				if l.Next > 0 {
+					defer a.notef("there are more: --after %d", l.Next)
+				}
+				return a.print(l, func(w io.Writer) {
+					a.printTable(w, "NUMBER NAME TYPE BYTES USER ATTACHED",
+						rows(l.Attachments, func(f reeve.StoredAttachment) []string {
+							return []string{strconv.Itoa(f.Number), f.FileName(), f.MediaType, strconv.Itoa(f.Size),
+								f.UserID, formatTime(f.CreatedAt)}
+						}))
+				})
+			})
+		},
+	}
+	c.Flags().IntVar(&after, "after", 0, "list files after this number")
+	return c
+}
+
+func attachmentsSave(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "save CONVERSATION NUMBER [FILE]", Short: "Save an attached file, or print it",
+		Args:    cobra.RangeArgs(2, 3),
+		Example: "  reeve conversations attachments save conv_... 1 plan.pdf",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				b, err := c.Conversations().Attachment(ctx, args[0], args[1])
+				if err != nil {
+					return err
+				}
+				if len(args) == 2 {
+					_, err = a.out.Write(b)
+					return err
+				}
+				f, err := os.OpenFile(args[2], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+				if err != nil {
+					return reeve.Errorf(reeve.Validation, "cannot create %s: %v", args[2], err).
+						Hintf("name a file that does not exist yet")
+				}
+				if _, err = f.Write(b); err != nil {
+					_ = f.Close()
+					return reeve.Errorf(reeve.Unavailable, "cannot write %s: %v", args[2], err)
+				}
+				return f.Close()
 			})
 		},
 	}

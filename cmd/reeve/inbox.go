@@ -66,6 +66,18 @@ func inboxCommand(a *app) *cobra.Command {
 							return []string{k.ID, k.Automation, truncate(k.Question, 80)}
 						}))
 					}
+					if len(in.Schedules) > 0 {
+						fmt.Fprintln(w, "Schedules that failed too often (reeve schedules resume ID):")
+						a.printTable(w, "ID NAME FAILURES", rows(in.Schedules, func(v reeve.Timer) []string {
+							return []string{v.ID, v.Name, fmt.Sprint(v.Failures)}
+						}))
+					}
+					if len(in.Budgets) > 0 {
+						fmt.Fprintln(w, "Exhausted budgets (reeve budgets set SUBJECT):")
+						a.printTable(w, "SUBJECT", rows(in.Budgets, func(b reeve.Budget) []string {
+							return []string{b.Subject}
+						}))
+					}
 					if in.More {
 						fmt.Fprintln(w, "There is more. Decide some of these to see it.")
 					}

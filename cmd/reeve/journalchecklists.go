@@ -137,6 +137,6 @@ func checklistsSplit(a *app) *cobra.Command {
 			}
 			return a.printTasks(v)
 		})
-	c.Flags().StringVar(&category, "category", "", "category of the new task (default: that of the old task)")
+	c.Flags().StringVar(&category, "category", "", "category of the new task (default: the old task's category)")
 	return c
 }

@@ -251,7 +251,7 @@ func tasksFollowUp(a *app) *cobra.Command {
 		})
 	c.Flags().StringVar(&as, "close", "", "close the old task as done or rejected")
 	c.Flags().StringVar(&category, "category", "",
-		"category of the new task, which then gets no labels (default: that of the old task)")
+		"category of the new task, which then gets no labels (default: the old task's category)")
 	c.Flags().BoolVar(&leave, "leave-items", false, "do not move open checklist items to the new task")
 	return c
 }

@@ -117,12 +117,13 @@ Exit codes:
 	}
 	add("work", chatCommand(a), conversationsCommand(a), toolsCommand(a), agentsCommand(a), journalCommand(a),
 		callCommand(a), batchCommand(a), messagesCommand(a), outputCommand(a),
-		wakeCommand(a), subscriptionsCommand(a), schedulesCommand(a), runCommand(a), applyCommand(a),
+		wakeCommand(a), subscriptionsCommand(a), changesCommand(a), schedulesCommand(a), runCommand(a), applyCommand(a),
 		automationsCommand(a), itemsCommand(a), branchesCommand(a), importCommand(a), mailCommand(a), evalCommand(a))
-	add("watch", inboxCommand(a), notificationsCommand(a), notesCommand(a), runsCommand(a), approvalsCommand(a),
-		proposalsCommand(a), operationsCommand(a), explainCommand(a), stopCommand(a), heldCommand(a), resumeCommand(a))
+	add("watch", inboxCommand(a), notificationsCommand(a), notesCommand(a), summariesCommand(a), runsCommand(a),
+		approvalsCommand(a), proposalsCommand(a), operationsCommand(a), explainCommand(a), stopCommand(a),
+		heldCommand(a), resumeCommand(a))
 	add("run", serveCommand(), initCommand(a), statusCommand(a), doctorCommand(a), workspacesCommand(a),
-		tokensCommand(a), secretsCommand(a), projectsCommand(a), profilesCommand(a),
+		consoleCommand(a), tokensCommand(a), secretsCommand(a), projectsCommand(a), profilesCommand(a),
 		budgetsCommand(a), backupCommand(a), restoreCommand(a))
 	root.SetHelpCommandGroupID("run")
 	root.SetCompletionCommandGroupID("run")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -21,7 +22,8 @@ func notesCommand(a *app) *cobra.Command {
 			"An agent with \"notes\": true in its config also writes notes after its turns, and gets the notes\n"+
 			"that fit a message.",
 		listNotesCommand(a), searchNotesCommand(a), createNoteCommand(a), updateNoteCommand(a), whyNoteCommand(a),
-		deleteNoteCommand(a), restoreNoteCommand(a), forgetNoteCommand(a))
+		deleteNoteCommand(a), restoreNoteCommand(a), forgetNoteCommand(a), consolidateNotesCommand(a),
+		importNotesCommand(a), exportNotesCommand(a))
 	c.Example = "  reeve notes\n  reeve notes create 'I prefer tea' --tag food\n" +
 		"  reeve notes search 'what do I drink?'\n  reeve notes why note_..."
 	return c
@@ -186,6 +188,53 @@ func forgetNoteCommand(a *app) *cobra.Command {
 		"outputs.\n" +
 		"It leaves a record without text. It cannot be undone; reeve notes delete can."
 	return c
+}
+
+func consolidateNotesCommand(a *app) *cobra.Command {
+	c := a.serverCommand("consolidate", "Propose merges of notes that say the same", "notes consolidate", cobra.NoArgs,
+		func(ctx context.Context, c *client.Client, _ []string) error {
+			all := reeve.NoteConsolidation{Changes: []reeve.ConsolidatedChange{}, More: true}
+			for all.More && all.Problem == "" {
+				got, err := c.Notes().Consolidate(ctx)
+				if err != nil {
+					return err
+				}
+				all.Changes = append(all.Changes, got.Changes...)
+				all.ChangeSetID = cmp.Or(got.ChangeSetID, all.ChangeSetID)
+				all.Compared, all.Problem = all.Compared+got.Compared, got.Problem
+				if all.More = got.More; got.Compared == 0 {
+					break
+				}
+			}
+			return a.print(all, func(w io.Writer) { printConsolidation(w, all) })
+		})
+	c.Long = "Compares your notes that are new since the last time with all others. It proposes to merge notes that\n" +
+		"say nearly the same and, with a model, notes that contradict each other or belong together. Nothing\n" +
+		"changes until you accept: reeve proposals. The agent memory_keeper makes the proposals; its policy may\n" +
+		"allow it to merge without asking. Every merge can be undone."
+	return c
+}
+
+func printConsolidation(w io.Writer, v reeve.NoteConsolidation) {
+	proposed := 0
+	for _, change := range v.Changes {
+		fmt.Fprintf(w, "%s  %s", change.Tool, cmp.Or(string(change.State), string(change.Code)))
+		if change.ProposalID != "" {
+			proposed++
+			fmt.Fprintf(w, "  %s", change.ProposalID)
+		}
+		fmt.Fprintf(w, "\n  %s\n", strings.ReplaceAll(change.Reason, "\n", "\n  "))
+		if change.Message != "" {
+			fmt.Fprintf(w, "  %s\n", change.Message)
+		}
+	}
+	fmt.Fprintf(w, "Compared %d notes, proposed %d changes.\n", v.Compared, proposed)
+	if v.Problem != "" {
+		fmt.Fprintf(w, "Some notes are left: %s.\n", v.Problem)
+	}
+	if proposed > 0 {
+		fmt.Fprintln(w, "Decide with: reeve proposals accept PROPOSAL, or reject PROPOSAL")
+	}
 }
 
 func printNote(w io.Writer, n reeve.Note) {

@@ -152,7 +152,10 @@ func (a *app) printRunPlan(ctx context.Context, c *client.Client, run string) er
 				continue
 			}
 			changes++
-			fmt.Fprintf(w, "  %s %s\n", call.Tool, sanitize(truncate(call.Args, 200)))
+			fmt.Fprintf(w, "  %d. %s %s\n", call.Ordinal, call.Tool, sanitize(truncate(call.Args, 200)))
+			for _, n := range call.DependsOn {
+				fmt.Fprintf(w, "    uses the result of call %d, which is known only when the script runs\n", n)
+			}
 			for line := range strings.Lines(call.Preview) {
 				fmt.Fprintf(w, "    %s\n", sanitize(strings.TrimRight(line, "\n")))
 			}

@@ -43,12 +43,17 @@ func schedulesList(a *app) *cobra.Command {
 				defer a.notef("%d of %d schedules; next page: add --offset %d", shown, l.Total, shown)
 			}
 			return a.print(l, func(w io.Writer) {
-				a.printTable(w, "ID STATUS CADENCE NEXT AGENT NAME", rows(l.Schedules, func(t reeve.Timer) []string {
+				const columns = "ID STATUS CADENCE NEXT AGENT NAME"
+				a.printTable(w, columns, rows(l.Schedules, func(t api.ListedSchedule) []string {
 					next := ""
-					if t.NextAt != nil {
-						next = formatClock(t.NextAt.In(loadZone(t)))
+					switch {
+					case t.State == reeve.TimerActive && !t.CanFire:
+						next = "never: " + t.WhyNot
+					case t.NextAt != nil:
+						next = formatClock(t.NextAt.In(loadZone(t.Timer)))
 					}
-					return []string{t.ID, string(t.State), formatCadence(t), next, t.AgentID, truncate(t.Name, 40)}
+					return []string{t.ID, string(t.State), formatCadence(t.Timer), next, t.AgentID,
+						truncate(t.Name, 40)}
 				}))
 			})
 		})

@@ -121,8 +121,15 @@ func serve(ctx context.Context, cfg host.Config, sample bool, out io.Writer) err
 		if hold, err := h.Hold(ctx); err == nil && hold != nil {
 			next = "HELD: " + hold.Reason + "; list the work with reeve held, then run reeve resume"
 		}
-		fmt.Fprintf(out, "Reeve %s is ready at %s\n  docs   %s/docs\n  token  %s%s\n  next   %s\n",
-			host.Version, url, url, filepath.Join(h.Dir(), "owner.token"), note, next)
+		fmt.Fprintf(out, "Reeve %s is ready at %s\n", host.Version, url)
+		switch path, err := h.NewConsoleLink(ctx); {
+		case err != nil:
+			fmt.Fprintf(out, "  console  %s (get a sign-in link with reeve console link)\n", url)
+		case path != "":
+			fmt.Fprintf(out, "  console  %s%s (works once, for 15 minutes)\n", url, path)
+		}
+		fmt.Fprintf(out, "  docs     %s/docs\n  token    %s%s\n  next     %s\n", url,
+			filepath.Join(h.Dir(), "owner.token"), note, next)
 		releaseStartupMemory()
 	})
 }

@@ -26,8 +26,10 @@ func subscriptionsCommand(a *app) *cobra.Command {
 				return err
 			}
 			return a.print(l, func(w io.Writer) {
-				a.printTable(w, "ID WATCHES CREATED WHEN", rows(l.Subscriptions, func(s reeve.Subscription) []string {
-					return []string{s.ID, formatToken(s.Token), formatTime(s.CreatedAt), truncate(s.Predicate, 80)}
+				const columns = "ID WATCHES CREATED FIRES WHEN"
+				a.printTable(w, columns, rows(l.Subscriptions, func(s api.ListedSubscription) []string {
+					return []string{s.ID, formatToken(s.Token), formatTime(s.CreatedAt), formatReach(s.Reach),
+						truncate(s.Predicate, 80)}
 				}))
 			})
 		})
@@ -49,6 +51,14 @@ the entity after the change; docs/wakes.md lists its fields.`, list, subscriptio
   reeve subscriptions delete sub_...`
 	list.ValidArgsFunction, c.ValidArgsFunction = a.complete(agentNames), a.complete(agentNames)
 	return c
+}
+
+// formatReach says whether a subscription or schedule can wake its agent.
+func formatReach(r api.Reach) string {
+	if r.CanFire {
+		return "yes"
+	}
+	return "no: " + r.WhyNot
 }
 
 // formatToken formats a subscription token as CLASS:NAME.

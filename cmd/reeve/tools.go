@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +27,7 @@ tool.`,
   reeve tools create -f weather.yaml`,
 	}
 	c.Flags().AddFlagSet(list.Flags())
-	c.AddCommand(list, toolsGet(a), toolsCreate(a), toolsUpdate(a), toolsDelete(a))
+	c.AddCommand(list, toolsGet(a), toolsExport(a), toolsCreate(a), toolsUpdate(a), toolsDelete(a))
 	return c
 }
 
@@ -90,7 +92,8 @@ func (a *app) printTool(t api.ToolView) error {
 			"timeout", t.Timeout().String(), "attempts", strconv.Itoa(t.Retry.Attempts), "previews", previews,
 			"identity", strings.Join(t.Identity, ", "), "cost", formatAmount(t.Cost),
 			"version", strconv.Itoa(t.Version), "broken", t.Broken, "description", t.Description,
-			"parameters", indentJSON(t.Parameters), "settings", indentJSON(t.ConfigSchema),
+			"parameters", indentJSON(t.Parameters), "output", indentJSON(t.OutputSchema),
+			"settings", indentJSON(t.ConfigSchema),
 			"agent's config", indentJSON(t.Config), "spec", indentJSON(t.Spec))
 	})
 }
@@ -110,6 +113,46 @@ func toolsGet(a *app) *cobra.Command {
 			})
 		},
 	}
+}
+
+// exportFormats are the values of --format.
+var exportFormats = []string{"openai", "openai-responses", "anthropic", "gemini", "mcp", "langchain"}
+
+func toolsExport(a *app) *cobra.Command {
+	var format, agent string
+	c := &cobra.Command{
+		Use: "export", Short: "Export tools in the format of another program", Args: cobra.NoArgs,
+		Long: `Prints tools in the format that a model provider, an MCP client or LangChain takes: the list of tools alone, or
+with --json also the names that had to change and what the format cannot express.`,
+		Example: `  reeve tools export --format openai
+  reeve tools export --agent coach --format anthropic --json`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				x, err := c.Tools().Export(ctx, format, agent)
+				if err != nil {
+					return err
+				}
+				for _, name := range slices.Sorted(maps.Keys(x.Names)) {
+					a.notef("%s is exported as %s", x.Names[name], name)
+				}
+				for _, n := range x.Notes {
+					a.notef("%s %s: %s", n.Tool, n.Path, n.Text)
+				}
+				return a.print(x, func(w io.Writer) {
+					enc := json.NewEncoder(w)
+					enc.SetEscapeHTML(false)
+					enc.SetIndent("", "  ")
+					_ = enc.Encode(x.Tools)
+				})
+			})
+		},
+	}
+	c.Flags().StringVar(&format, "format", "", "one of "+strings.Join(exportFormats, ", ")+" (required)")
+	c.Flags().StringVar(&agent, "agent", "", "only the tools of this agent")
+	if err := c.MarkFlagRequired("format"); err != nil {
+		panic(err) // the flag does not exist
+	}
+	return c
 }
 
 func toolsCreate(a *app) *cobra.Command {

@@ -20,7 +20,7 @@ func TestG14_RejectionResumesRun(t *testing.T) {
 	}{
 		"denied": {0, reeve.Privileged, func(w *harness, op reeve.Operation) error {
 			f := w.listFrames()
-			_, err := w.gate.Inbox.DecideApproval(t.Context(), home, f[len(f)-1].ApprovalID, false, "ann", "")
+			_, err := w.gate.Inbox.DecideApproval(t.Context(), home, f[len(f)-1].ApprovalID, false, "ann", "", "")
 			return err
 		}},
 		"expired": {-time.Hour, reeve.Privileged, func(w *harness, _ reeve.Operation) error {
@@ -78,7 +78,7 @@ func TestW04_DecisionResumesTurnWithAsyncCall(t *testing.T) {
 	decide := func(approve bool) func(*harness, reeve.Operation) error {
 		return func(w *harness, _ reeve.Operation) error {
 			f := w.listFrames()
-			_, err := w.gate.Inbox.DecideApproval(t.Context(), home, f[len(f)-1].ApprovalID, approve, "ann", "")
+			_, err := w.gate.Inbox.DecideApproval(t.Context(), home, f[len(f)-1].ApprovalID, approve, "ann", "", "")
 			return err
 		}
 	}

@@ -53,10 +53,13 @@ func (v *turn) askModel(ctx context.Context) *reeve.RunEnd {
 	}
 	var answer model.Answer
 	var spent reeve.Amount
-	err := v.Gate.AskModel(ctx, v.caller(), r.EstimateCost(), func(ctx context.Context) (_ reeve.Amount, err error) {
+	ask := func(ctx context.Context, maxOutput int64) (_ reeve.Amount, err error) {
+		r.LimitOutput(maxOutput)
 		answer, spent, err = v.traceQuestion(ctx, r)
 		return spent, err
-	}, func(ctx context.Context, tx *store.Tx) error { return v.storeAnswer(ctx, tx, answer, spent) })
+	}
+	err := v.Gate.AskModel(ctx, v.caller(), model.EstimateCost(v.Model, r), ask,
+		func(ctx context.Context, tx *store.Tx) error { return v.storeAnswer(ctx, tx, answer, spent) })
 	if spent.Tokens == 0 && spent.Micros == 0 { // a request without usage is not charged
 		spent = reeve.Amount{}
 	}
@@ -147,9 +150,12 @@ func (v *turn) storeAnswer(ctx context.Context, tx *store.Tx, a model.Answer, sp
 		return err
 	}
 	if v.summarizeUpTo != "" {
-		if err := tx.Chat().QueueSummary(ctx, store.Summary{ThreadID: v.run.ThreadID, UpTo: v.summarizeUpTo,
-			WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, UserID: v.run.UserID,
-			ConversationID: v.run.SessionID}); err != nil {
+		job := store.Summary{ThreadID: v.run.ThreadID, UpTo: v.summarizeUpTo, WorkspaceID: v.run.WorkspaceID,
+			AgentID: v.run.AgentID, UserID: v.run.UserID, ConversationID: v.conversation()}
+		if job.ConversationID == "" {
+			job.ThreadID = store.RunMemory(v.run.AgentID, v.run.UserID)
+		}
+		if err := tx.Chat().QueueSummary(ctx, job); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,9 @@ type AssemblyInput struct {
 	Others          []string         `json:"others,omitempty" doc:"Names of the other agents in the messages"`
 	UserMessage     model.Message    `json:"user_message" doc:"The user's message"`
 	RecentTurns     []TurnSnapshot   `json:"recent_turns" doc:"Earlier turns, oldest first. They are cached and must not be changed"`
-	Summary         string           `json:"summary,omitempty" doc:"Summary of the turns before recent_turns"`
+	Summary         string           `json:"summary,omitempty" doc:"Summary of the turns or runs before the recent ones"`
+	Memory          *AgentMemory     `json:"memory,omitempty" doc:"The agent's own state"`
+	RecentRuns      []PastRun        `json:"recent_runs,omitempty" doc:"Outcomes of earlier runs for the same user, oldest first. Runs of the same schedule come before others"`
 	Notes           []reeve.Note     `json:"notes,omitempty" doc:"Notes that fit the message, best first, then pinned and latest ones"`
 	ActiveTurns     []ActiveTurn     `json:"active_turns,omitempty" doc:"Other open turns of the conversation"`
 	ModelProfileID  string           `json:"model_profile_id" doc:"The model's name"`
@@ -145,12 +147,16 @@ func (v *turn) assemblyInput(ctx context.Context) (AssemblyInput, error) {
 		if in.Notes, err = v.recallNotes(ctx, s, vector); err != nil {
 			return err
 		}
+		if in.Memory, err = v.readMemory(ctx, s); err != nil {
+			return err
+		}
 		if v.log.info.ClientHistory != nil && given.History != "" {
 			in.RecentTurns, err = v.clientTurn(ctx, s, given.History)
 			return err
 		}
 		if in.ConversationID == "" {
-			return nil
+			in.RecentRuns, in.Summary, err = v.recallRuns(ctx, s)
+			return err
 		}
 		if in.ActiveTurns, err = v.listActiveTurns(ctx, s); err != nil {
 			return err
@@ -231,8 +237,8 @@ func (v *turn) listActiveTurns(ctx context.Context, s *store.Snap) ([]ActiveTurn
 	return out, nil
 }
 
-// DefaultAssembler is the built-in assembler. It sends instructions, open turns, notes, a summary of older turns, as
-// many recent turns as fit, and the user's message.
+// DefaultAssembler is the built-in assembler. It sends instructions, open turns, notes, the agent's state, a summary of
+// older turns or runs, as many recent turns or outcomes of runs as fit, and the user's message.
 type DefaultAssembler struct{}
 
 // Assemble returns the request.
@@ -272,10 +278,19 @@ func (DefaultAssembler) Assemble(_ context.Context, in AssemblyInput) (model.Req
 		}
 		r.Messages = appendMessage(r.Messages, model.NewTextMessage(model.User, b.String()))
 	}
+	if in.Memory != nil {
+		r.Messages = appendMessage(r.Messages, model.NewTextMessage(model.User, in.Memory.render()))
+	}
 	if in.Summary != "" {
-		r.Messages = appendMessage(r.Messages,
-			model.NewTextMessage(model.User, "[Summary of the earlier conversation]\n"+
-				in.Summary))
+		what := "conversation"
+		if in.ConversationID == "" {
+			what = "runs"
+		}
+		r.Messages = appendMessage(r.Messages, model.NewTextMessage(model.User,
+			"[Summary of the earlier "+what+"]\n"+in.Summary))
+	}
+	if len(in.RecentRuns) > 0 {
+		r.Messages = appendMessage(r.Messages, model.NewTextMessage(model.User, renderPastRuns(in.RecentRuns)))
 	}
 	for _, t := range in.RecentTurns {
 		for _, m := range t.Messages {

@@ -17,9 +17,17 @@ import (
 type Gate interface {
 	Call(ctx context.Context, c reeve.Call) (reeve.Result, error)
 	CallBatch(ctx context.Context, calls []reeve.Call) []reeve.BatchResult
-	AskModel(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error),
+	AskModel(ctx context.Context, who reeve.Call, cost reeve.ModelCost,
+		ask func(ctx context.Context, maxOutput int64) (reeve.Amount, error),
 		keep func(context.Context, *store.Tx) error) error
 	CallableTools(ctx context.Context, who reeve.Call) ([]reeve.Tool, error)
+	RunGate
+}
+
+// RunGate is the part of Gate that begins a run.
+type RunGate interface {
+	// RedactText returns a function that removes the secrets of a workspace from texts and returns at most n bytes.
+	RedactText(ctx context.Context, s *store.Snap, workspace string) (func(text string, n int) string, error)
 	CacheAncestry(run reeve.Run) // stores on whose behalf a run acts, so that its calls need not read it
 }
 
@@ -60,7 +68,7 @@ type turn struct {
 	clientTools  []model.Tool    // tools that the client itself executes
 	isClientTool map[string]bool // by tool name
 	base         *model.Request  // request at the beginning of the turn; nil until assembled
-	// summarizeUpTo is the last turn that should be summarized, because the model no longer gets all turns.
+	// summarizeUpTo is the last turn or run that should be summarized, because the model no longer gets all of them.
 	summarizeUpTo   string
 	deferred        map[string]bool // by action: calls whose results come later
 	reportedResults map[string]bool // by action: calls whose results were sent to clients

@@ -284,7 +284,7 @@ func TestG14_ApprovalParksAndResumesTurn(t *testing.T) {
 		t.Fatalf("frames: %+v", approval)
 	}
 	w.restart([]reeve.Tool{risky, newTool("look", reeve.Read, echo)}) // the server restarts
-	if _, err := w.gate.Inbox.DecideApproval(t.Context(), home, approval.ApprovalID, true, "ann", ""); err != nil {
+	if _, err := w.gate.Inbox.DecideApproval(t.Context(), home, approval.ApprovalID, true, "ann", "", ""); err != nil {
 		t.Fatal(err)
 	}
 	w.runUntilIdle()

@@ -109,7 +109,9 @@ func (v *turn) extractWithModel(ctx context.Context, in ExtractionInput) error {
 	r := model.Request{Model: v.set.Model, System: notePrompt, MaxTokens: maxNoteTokens, Format: &noteFormat,
 		Messages: []model.Message{model.NewTextMessage(model.User, b.String())}}
 	var notes []string
-	return v.Gate.AskModel(ctx, v.caller(), r.EstimateCost(), func(ctx context.Context) (spent reeve.Amount,
+	cost := model.EstimateCost(v.Model, r)
+	cost.MinOutput = cost.Output // a part of the notes is useless
+	return v.Gate.AskModel(ctx, v.caller(), cost, func(ctx context.Context, _ int64) (spent reeve.Amount,
 		err error) {
 		start := reeve.Monotonic()
 		a, err := v.Model.Answer(ctx, r, nil)

@@ -13,9 +13,11 @@ type Settings = reeve.AgentConfig
 
 const (
 	defaultModelRequests = 25
-	defaultTokens        = 4096
-	defaultTurns         = 20
-	defaultContext       = 32_000
+	defaultMaxTokens     = 4096
+	defaultRecentTurns   = 20
+	defaultContextTokens = 32_000
+	defaultRecentRuns    = 5
+	defaultRunMemory     = 2000
 )
 
 // readSettings parses an agent's config and fills the defaults. The gate validated the config when it was set.
@@ -31,14 +33,22 @@ func withDefaults(s Settings) Settings {
 		}
 	}
 	set(&s.MaxModelRequests, defaultModelRequests)
-	set(&s.MaxTokens, defaultTokens)
-	set(&s.ContextTokens, defaultContext)
+	set(&s.MaxTokens, defaultMaxTokens)
+	set(&s.ContextTokens, defaultContextTokens)
+	set(&s.RunMemoryTokens, defaultRunMemory)
 	if s.RecentTurns == nil {
-		n := defaultTurns
-		s.RecentTurns = &n
+		s.RecentTurns = new(int)
+		*s.RecentTurns = defaultRecentTurns
+	}
+	if s.RecentRuns == nil {
+		s.RecentRuns = new(int)
+		*s.RecentRuns = defaultRecentRuns
 	}
 	return s
 }
+
+// isOn reports whether a setting that is on by default is on.
+func isOn(setting *bool) bool { return setting == nil || *setting }
 
 // insertVariables replaces {{name}} by its value, from the first map that has it. Values are not expanded again. A name
 // without a value is left unchanged.

@@ -10,7 +10,7 @@ import (
 // summarizeUpTo to the middle of the shown turns, so that not every turn needs a new summary. It reads three rows,
 // whatever the length of the conversation.
 func (v *turn) readSummary(ctx context.Context, s *store.Snap, shown []TurnSnapshot) (string, error) {
-	if !v.set.Summaries || *v.set.RecentTurns == 0 {
+	if !v.makesSummaries() || *v.set.RecentTurns == 0 {
 		return "", nil
 	}
 	_, words, asked, err := s.Chat().LastSummary(ctx, v.run.ThreadID)

@@ -3,8 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"strings"
 
 	"reeve"
 	"reeve/internal/store"
@@ -12,9 +10,6 @@ import (
 
 // noReport is the answer of a scheduled run whose user need not be notified.
 const noReport = "NOTHING TO REPORT"
-
-// maxTriggers bounds the changes that the input of one run lists.
-const maxTriggers = 50
 
 // recordWake stores what woke the agent as the first message of the run. A turn already has the user's message.
 func (v *turn) recordWake(ctx context.Context) error {
@@ -50,20 +45,7 @@ func (v *turn) describeWake(ctx context.Context, tx *store.Tx) (string, error) {
 		return text + "\n\nNo user is present. Your final answer is the report. If there is nothing that the user " +
 			"should know, answer exactly: " + noReport, nil
 	case reeve.ReasonSubscription:
-		wakes, err := tx.Queue().ListWakes(ctx, v.run.WorkspaceID, store.WakeFilter{Agent: v.run.AgentID, Run: v.run.ID,
-			Limit: maxTriggers})
-		if err != nil {
-			return "", err
-		}
-		var b strings.Builder
-		b.WriteString("A resource you subscribe to has changed:\n")
-		for _, w := range wakes {
-			fmt.Fprintf(&b, "- %s %s (operation %s)\n", w.Token.Class, w.Token.Name, w.OperationID)
-		}
-		if v.run.Wakes > len(wakes) {
-			fmt.Fprintf(&b, "- and %d more\n", v.run.Wakes-len(wakes))
-		}
-		return b.String(), nil
+		return v.describeChanges(ctx, tx)
 	case reeve.ReasonManual, reeve.ReasonUser, reeve.ReasonRetry, reeve.ReasonScriptJob:
 	}
 	if v.run.Input == "" {

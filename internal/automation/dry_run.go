@@ -3,16 +3,26 @@ package automation
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"reeve"
+	"reeve/internal/canonjson"
 	"reeve/internal/store"
 )
 
 // previewCall stores a call that a dry run would make. It stores the tool's preview or, for a tool without previews,
-// checks that the gate would allow the call. The script gets null.
+// checks that the gate would allow the call. The script gets a placeholder for the result. A call that uses such a
+// placeholder has no preview, because its arguments are not known yet.
 func (w *execution) previewCall(ctx context.Context, c reeve.Call, t reeve.Tool) (json.RawMessage, error) {
-	p := reeve.PlannedCall{Tool: t.ID, Args: string(c.Args)}
-	if t.Previews {
+	p := reeve.PlannedCall{Tool: t.ID, Args: string(c.Args), DependsOn: findPlaceholders(c.Args)}
+	if o := itemOf(ctx); o != nil {
+		p.DependsOn = findPlaceholders(c.Args, json.RawMessage(o.ID), json.RawMessage(o.Title))
+	}
+	if len(p.DependsOn) > 0 {
+		if err := w.claimPlanned(ctx, c, t); err != nil {
+			return nil, err
+		}
+	} else if t.Previews {
 		c.PreviewOnly = true
 		res, err := w.Gate.Call(ctx, c)
 		if err != nil {
@@ -44,16 +54,33 @@ func (w *execution) previewCall(ctx context.Context, c reeve.Call, t reeve.Tool)
 	w.plannedCalls++
 	w.planRows++
 	p.Ordinal, p.ItemID, p.Title, p.Attempt, p.Operation = w.planRows, o.ID, o.Title, o.Attempt, w.operations[c.Ref]
+	result := newPlaceholder(t.ID, p.Ordinal)
+	if len(p.DependsOn) > 0 {
+		p.Operation = "" // it derives from the arguments
+	}
 	if w.trial != nil {
 		w.trial.changes = append(w.trial.changes, trialChange{p.ItemID, p.Tool, json.RawMessage(p.Args),
-			reeve.Truncate(p.Preview, 2000)})
+			reeve.Truncate(p.Preview, 2000), p.DependsOn})
 		w.mu.Unlock()
-		return nil, nil
+		return nil, result
 	}
 	w.mu.Unlock()
-	return nil, w.DB.Update(ctx, func(tx *store.Tx) error {
+	if err := w.DB.Update(ctx, func(tx *store.Tx) error {
 		return tx.Automations().InsertPlannedCall(ctx, w.run.WorkspaceID, w.run.ID, p)
-	})
+	}); err != nil {
+		return nil, err
+	}
+	return nil, result
+}
+
+// claimPlanned checks the item rule for a planned call whose arguments are not known yet.
+func (w *execution) claimPlanned(ctx context.Context, c reeve.Call, t reeve.Tool) error {
+	args := c.Args
+	if v, err := canonjson.Parse(args); err == nil {
+		args = canonjson.CanonicalValue(v)
+	}
+	_, err := w.ItemRule.CheckCall(ctx, c, t, args)
+	return err
 }
 
 // recordUnchangedItem adds an item without changes to the plan. The caller holds w.mu.
@@ -116,13 +143,19 @@ func (w *execution) applyItem(ctx context.Context, calls []reeve.PlannedCall) er
 	if err := w.checkPaused(ctx); err != nil {
 		return err
 	}
+	for _, p := range calls {
+		if len(p.DependsOn) > 0 {
+			w.refuseDependentItem(p)
+			return nil
+		}
+	}
 	o, err := w.enterItem(ctx, calls[0].ItemID, calls[0].Title)
 	if err != nil || o == nil {
 		return err
 	}
 	var why *reeve.Error
 	for _, p := range calls {
-		if o.isSettled {
+		if o.wasDone {
 			break // another run finished the item
 		}
 		if o.Attempt != p.Attempt {
@@ -147,7 +180,7 @@ func (w *execution) applyItem(ctx context.Context, calls []reeve.PlannedCall) er
 	}
 	w.openItem = nil
 	switch {
-	case o.isSettled:
+	case o.wasDone:
 	case why != nil:
 		w.record.Progress.Failed++
 		if w.firstFailure == "" {
@@ -159,6 +192,18 @@ func (w *execution) applyItem(ctx context.Context, calls []reeve.PlannedCall) er
 		w.recordItemEnd(o.Item, reeve.ItemDone, nil)
 	}
 	return nil
+}
+
+// refuseDependentItem counts an item as failed, and leaves it as it is, because a call of it uses a result that is
+// known only when the script runs.
+func (w *execution) refuseDependentItem(p reeve.PlannedCall) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.record.Progress.Failed++
+	if w.firstFailure == "" {
+		w.firstFailure = fmt.Sprintf("item %q was not touched: step %d (%s) uses the result of step %d, which is "+
+			"known only when the script runs; run the automation for it", p.ItemID, p.Ordinal, p.Tool, p.DependsOn[0])
+	}
 }
 
 // applyCall performs one call of a plan. It returns why the call failed; err means that the run must end.

@@ -125,7 +125,8 @@ func (w *execution) jsScript() js.Script {
 	seed := fnv.New64a()
 	_, _ = seed.Write([]byte(w.run.Key)) // never fails
 	return js.Script{Source: w.script.Source, Name: "script." + w.script.Language,
-		Language: js.Language(w.script.Language), Functions: w.functions.functionNames(), Input: w.scriptInput(w.run),
+		Language: js.Language(w.script.Language), Functions: w.functions.functionNames(),
+		Sync: []string{getDocs}, Methods: []string{ignoreError}, Input: w.scriptInput(w.run),
 		Now: w.run.StartedAt, Seed: int64(seed.Sum64() >> 1)} //nolint:gosec // one bit less always fits
 }
 
@@ -138,7 +139,7 @@ func (w *execution) finish(ctx context.Context, value json.RawMessage, err error
 		t.Stop()
 		w.buffer.timer = nil
 	}
-	if o := w.openItem; o != nil && end.State == reeve.RunFailed && !o.isSettled && ctx.Err() == nil {
+	if o := w.openItem; o != nil && end.State == reeve.RunFailed && !o.wasDone && ctx.Err() == nil {
 		state := reeve.ItemFailed
 		if w.needsAttention {
 			state = reeve.ItemNeedsAttention
@@ -242,7 +243,8 @@ func (w *execution) failureClass(err error, e *reeve.Error) reeve.FailureClass {
 		return reeve.FailureClassOf(reeve.CodeOf(err))
 	}
 	switch js.KindOf(err) {
-	case js.Timeout, js.Memory, js.Stack, js.Output, js.Syntax, js.Stalled, js.Thrown, js.Unhandled:
+	case js.Timeout, js.Memory, js.Stack, js.Output, js.Syntax, js.Stalled, js.Thrown, js.Unhandled,
+		js.Compute:
 		return reeve.LogicFailure
 	case js.Crashed:
 		return reeve.InternalFailure

@@ -62,7 +62,7 @@ func (r *Runner) newExecution(ctx context.Context, run reeve.Run) *execution {
 // openItem is an item whose handler, or whose calls, are in progress.
 type openItem struct {
 	reeve.Item
-	isSettled       bool           // the item is done; nothing may be changed for it
+	wasDone         bool           // the item was done before; nothing may be changed for it
 	isNew           bool           // the item has no calls of earlier runs
 	hasPlannedCalls bool           // a dry run would change something for it
 	activeCalls     int            // calls in progress
@@ -71,6 +71,7 @@ type openItem struct {
 	callCounts      map[string]int // equal calls, by tool and identity
 	inFlight        map[string]int // equal calls in progress
 	callKeys        map[string]string
+	failures        []callFailure // failed changes that the script has not ignored
 }
 
 // abort ends the run with a failure. The first reason counts. The caller holds w.mu.
@@ -161,10 +162,12 @@ func (w *execution) dispatch(ctx context.Context, name string, args []js.Arg) (j
 	case totalItems:
 		return nil, w.setTotal(at(0))
 	case consoleLog:
-		w.Log("log", renderLogArgs(args))
+		w.Log(renderLogCall(args))
 		return nil, nil
 	case getDocs:
 		return w.renderDocs(at(0))
+	case ignoreError:
+		return nil, w.ignore(itemOf(ctx), args)
 	case toolsCall:
 		var id string
 		if json.Unmarshal(at(0), &id) != nil || id == "" {
@@ -175,6 +178,18 @@ func (w *execution) dispatch(ctx context.Context, name string, args []js.Arg) (j
 		return w.queryScripts(ctx, name, at(0))
 	}
 	return w.callTool(ctx, w.functions.byName[name].ID, at(0))
+}
+
+// renderLogCall returns the level and the text of a call of Console.log. An object {type, line} has both.
+func renderLogCall(args []js.Arg) (level, text string) {
+	var one struct{ Type, Line *string }
+	if len(args) == 1 && args[0].JSON != nil && json.Unmarshal(args[0].JSON, &one) == nil && one.Line != nil {
+		if level = "log"; one.Type != nil {
+			level = *one.Type
+		}
+		return level, *one.Line
+	}
+	return "log", renderLogArgs(args)
 }
 
 // renderLogArgs joins the arguments of Console.log.
@@ -226,11 +241,23 @@ func (w *execution) snapshotRecord() reeve.ScriptRun {
 	return v
 }
 
-// callTool calls a tool through the gate.
+// callTool calls a tool through the gate. An item remembers its failed changes.
 func (w *execution) callTool(ctx context.Context, id string, input json.RawMessage) (json.RawMessage, error) {
 	if input == nil {
 		input = json.RawMessage(`{}`)
 	}
+	value, err := w.makeCall(ctx, id, input)
+	t, o := w.functions.byID[id], itemOf(ctx)
+	mayChange := t.ID == "" || t.Effect.Mutates() && !isRead(t, input)
+	if o != nil && err != nil && mayChange && !errors.As(err, new(*js.NotRun)) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		o.failures = append(o.failures, callFailure{id, err})
+	}
+	return value, err
+}
+
+func (w *execution) makeCall(ctx context.Context, id string, input json.RawMessage) (json.RawMessage, error) {
 	t := w.functions.byID[id]
 	changes := t.ID != "" && t.Effect.Mutates() && !(w.isDryRun() && isRead(t, input))
 	if !changes || w.isDryRun() { // the write of a change detects a pause itself
@@ -246,6 +273,8 @@ func (w *execution) callTool(ctx context.Context, id string, input json.RawMessa
 	c := w.newCall(id, input, itemOf(ctx))
 	defer w.releaseCall(c.Ref)
 	switch {
+	case !changes && w.isDryRun() && len(findPlaceholders(input)) > 0:
+		return nil, &js.NotRun{Text: "result of " + id + " with the " + placeholderText(input)}
 	case !changes && w.trial != nil:
 		return w.readInTrial(ctx, c)
 	case !changes:
@@ -383,6 +412,9 @@ func (w *execution) scriptValue(ctx context.Context, res reeve.Result, err error
 		if content, err = w.readFullOutput(ctx, res.Hash); err != nil {
 			return nil, w.checkFatal(err)
 		}
+	}
+	for _, v := range res.Warnings {
+		w.Log("warn", v.Code+": "+v.Message)
 	}
 	return toJSON(content), nil
 }

@@ -3,6 +3,7 @@ package automation
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,6 +18,8 @@ const (
 	consoleLog = "Console.log"
 	getDocs    = "getDocs"
 	toolsCall  = "Tools.call"
+
+	ignoreError = "ignore" // a method of the argument of an item's handler
 )
 
 const (
@@ -28,14 +31,18 @@ const (
 var builtinDocs = map[string]string{
 	withItem: "Items.withItem(id, title, async (ctx) => ...) processes one item. The id is stable across runs; the " +
 		"title is shown to people. ctx.item is {id, title, isDone, attempt}. The item is done when the handler " +
-		"returns and failed when it throws. Process one item at a time; do not nest calls. Items that a person " +
+		"returns and failed when it throws, or when a mutation failed and the handler caught the error without " +
+		"ctx.ignore(error). Process one item at a time; do not nest calls. Items that a person " +
 		"skipped are passed over. Make every mutation inside the handler. " + readText,
 	listItems: "Items.list({status, id, limit, offset}) returns {items, total, has_more}, newest first. limit is 1 " +
-		"to 1000, default 100. " + readText,
+		"to 1000, default 100. An item has id, title, status, attempt, first_run, last_run, code and message (why " +
+		"it failed), created_at and updated_at. status is processing, done, failed, skipped or needs_attention. " +
+		"Other names: logical_item_id for id, current_attempt_id, created_by_run_id, last_run_id. " + readText,
 	totalItems: "Items.total(n) sets the total number of items shown in the run's progress. " + readText,
 	consoleLog: "Console.log(...values) writes a line to the run's log. " + readText,
-	getDocs:    "getDocs(name?) describes a function, the functions of a namespace, or all functions. " + readText,
-	toolsCall:  "Tools.call(id, input) calls a tool by its id. It is a mutation if the tool's call is one.",
+	getDocs: "getDocs(name?) returns a text that describes a function, the functions of a namespace, or all " +
+		"functions. " + readText,
+	toolsCall: "Tools.call(id, input) calls a tool by its id. It is a mutation if the tool's call is one.",
 }
 
 // The functions that a script has only while it is tried for a script job: see [trial].
@@ -89,6 +96,7 @@ func nameTools(tools []reeve.Tool) functionTable {
 			}
 		}
 	}
+	n.addOtherNames()
 	return n
 }
 
@@ -197,6 +205,9 @@ func (n functionTable) renderDocs(name string) string {
 		fmt.Fprintf(&b, "%s(input)\n  %s %s\n", f, t.Description, describeMutation(t))
 		if name != "" {
 			fmt.Fprintf(&b, "  input: %s\n", t.Parameters)
+			if len(t.OutputSchema) > 0 {
+				fmt.Fprintf(&b, "  output: %s\n", t.OutputSchema)
+			}
 		}
 	}
 	return b.String()
@@ -208,7 +219,40 @@ func describeMutation(t reeve.Tool) string {
 	case !t.Effect.Mutates():
 		return readText
 	case t.IsRead != nil:
+		if reads, writes := classifyMethods(t); len(reads) > 0 && len(writes) > 0 {
+			return "Mutation or not, by its arguments. Not a mutation, call it anywhere: " + strings.Join(reads, ", ") +
+				". Mutation, call it inside Items.withItem and await it: " + strings.Join(writes, ", ") + "."
+		}
 		return "A mutation or not, depending on the arguments: call it inside Items.withItem if it changes something."
 	}
 	return mutationText
+}
+
+// classifyMethods lists the values of an argument, such as method, that decide whether a call changes something: those
+// that only read, and the others. Both lists are empty if no argument alone decides.
+func classifyMethods(t reeve.Tool) (reads, writes []string) {
+	var schema struct {
+		Properties map[string]struct{ Enum []any }
+	}
+	if t.IsRead == nil || json.Unmarshal(t.Parameters, &schema) != nil {
+		return nil, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		reads, writes = nil, nil
+		for _, v := range schema.Properties[name].Enum {
+			args, err := json.Marshal(map[string]any{name: v})
+			if err != nil {
+				continue
+			}
+			if shown := fmt.Sprint(v); t.IsRead(args) {
+				reads = append(reads, shown)
+			} else {
+				writes = append(writes, shown)
+			}
+		}
+		if len(reads) > 0 {
+			return reads, writes
+		}
+	}
+	return nil, nil
 }

@@ -2,6 +2,7 @@ package automation
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -131,7 +132,7 @@ func (w *execution) enterItem(ctx context.Context, id, title string) (*openItem,
 		w.openItem = nil
 		return nil, err
 	case found && was.State == reeve.ItemDone:
-		o.Item, o.isSettled = was, true
+		o.Item, o.wasDone = was, true
 		w.recordTrialItem(o, true)
 		w.record.Progress.Skipped++
 		w.flushProgressSometimes()
@@ -175,7 +176,7 @@ func (w *execution) checkItemFree(ctx context.Context, v reeve.Item) error {
 // checkItemUnresolved aborts the run if a person has resolved its item meanwhile. An item whose start is not written
 // yet cannot have been resolved.
 func (w *execution) checkItemUnresolved(ctx context.Context, o *openItem) error {
-	if o == nil || o.isSettled {
+	if o == nil || o.wasDone {
 		return nil
 	}
 	w.mu.Lock()
@@ -223,7 +224,14 @@ func (w *execution) closeItem(o *openItem) {
 	switch {
 	case w.fatalErr != nil, o.handlerErr != nil && !errors.As(o.handlerErr, &thrown):
 		return
-	case o.isSettled:
+	case o.wasDone:
+	case o.handlerErr == nil && len(o.failures) > 0:
+		why := o.failures[0].asItemError()
+		w.record.Progress.Failed++
+		if w.firstFailure == "" {
+			w.firstFailure = why.Message
+		}
+		w.recordItemEnd(o.Item, reeve.ItemFailed, why)
 	case o.handlerErr == nil:
 		w.recordUnchangedItem(o)
 		w.record.Progress.Done++
@@ -253,13 +261,21 @@ func (w *execution) recordItemEnd(v reeve.Item, state reeve.ItemState, why *reev
 
 // listItems implements Items.list.
 func (w *execution) listItems(ctx context.Context, input json.RawMessage) (json.RawMessage, error) {
-	var f reeve.ItemFilter
+	var f struct {
+		reeve.ItemFilter
+		LogicalItemID string `json:"logical_item_id"` // another name of id
+	}
 	if input != nil {
 		d := json.NewDecoder(bytes.NewReader(input))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&f); err != nil {
-			return nil, reeve.Errorf(reeve.Validation, "Items.list accepts {status, id, limit, offset}: %v", err)
+			return nil, reeve.Errorf(reeve.Validation,
+				"Items.list accepts {status, id, logical_item_id, limit, offset}: %v", err)
 		}
+		if f.ID != "" && f.LogicalItemID != "" && f.ID != f.LogicalItemID {
+			return nil, reeve.InvalidField("/logical_item_id", "differs from id", "one of the two names")
+		}
+		f.ID = cmp.Or(f.ID, f.LogicalItemID)
 		var said struct{ Limit *int }
 		if json.Unmarshal(input, &said) == nil && said.Limit != nil && *said.Limit == 0 {
 			return nil, reeve.InvalidField("/limit", "is out of range", "1 to 1000")
@@ -276,12 +292,12 @@ func (w *execution) listItems(ctx context.Context, input json.RawMessage) (json.
 	}
 	var l reeve.ItemList
 	if err := w.DB.View(ctx, func(s *store.Snap) (err error) {
-		l, err = s.Automations().ListItems(ctx, w.run.AgentID, f)
+		l, err = s.Automations().ListItems(ctx, w.run.AgentID, f.ItemFilter)
 		return err
 	}); err != nil {
 		return nil, err
 	}
-	return json.Marshal(l)
+	return json.Marshal(newScriptItems(l))
 }
 
 // setTotal implements Items.total.

@@ -57,8 +57,8 @@ func (w *execution) scheduleFlush() {
 	}
 }
 
-// flushIfDue flushes if no call has carried the records. Calls do not reset the timer, because resetting it for each
-// call costs more.
+// flushIfDue runs when the flush timer fires. If a transaction was committed less than flushDelay ago, it restarts the
+// timer. Otherwise it writes the queued records. Calls do not restart the timer, because that costs more.
 func (w *execution) flushIfDue() {
 	w.mu.Lock()
 	wait := flushDelay - reeve.Since(w.buffer.committedAt)

@@ -47,7 +47,7 @@ func (w *execution) claimCall(c reeve.Call, t reeve.Tool, args json.RawMessage) 
 		return callClaim{}, w.abort(reeve.Errorf(reeve.Conflict,
 			"%s changes something and was called outside Items.withItem", t.ID).
 			Hintf("call it inside the handler of its item and await it there"))
-	case o.isSettled:
+	case o.wasDone:
 		return callClaim{}, w.abort(reeve.Errorf(reeve.Conflict, "%s was called for item %q, which is %s", t.ID, o.ID,
 			o.State).
 			Hintf("check ctx.item.isDone before making changes"))

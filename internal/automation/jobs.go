@@ -138,9 +138,13 @@ func (j *Jobs) open(ctx context.Context, tx *store.Tx, k reeve.ScriptJob) (reeve
 
 // wakeWorker enqueues a run of the job's agent, with the job as its input.
 func (j *Jobs) wakeWorker(ctx context.Context, tx *store.Tx, k reeve.ScriptJob, at time.Time) error {
-	_, err := tx.Queue().InsertWake(ctx, reeve.Wake{RunKey: k.RunKey, WorkspaceID: k.WorkspaceID, AgentID: k.WorkerID,
+	functions, err := renderFunctions(ctx, tx, k)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Queue().InsertWake(ctx, reeve.Wake{RunKey: k.RunKey, WorkspaceID: k.WorkspaceID, AgentID: k.WorkerID,
 		Reason: reeve.ReasonScriptJob, ReasonID: k.ID, SessionID: store.ScriptJobSession + k.ID,
-		UserID: k.UserID, Input: renderBrief(k), DueAt: at, State: reeve.WakeQueued})
+		UserID: k.UserID, Input: renderBrief(k) + functions, DueAt: at, State: reeve.WakeQueued})
 	return err
 }
 
@@ -152,6 +156,37 @@ func renderBrief(k reeve.ScriptJob) string {
 		fmt.Fprintf(&b, "\n\nYou asked: %s\nThe user answered: %s", x.Question, x.Answer)
 	}
 	return b.String()
+}
+
+// maxFunctionDocs is the largest size, in bytes, of the function descriptions in a script job's prompt. If they are
+// larger, the prompt has only the names, and the agent calls getDocs.
+const maxFunctionDocs = 24 << 10
+
+// renderFunctions describes the functions of the tools that are attached to the job's automation.
+func renderFunctions(ctx context.Context, tx *store.Tx, k reeve.ScriptJob) (string, error) {
+	list, err := tx.Agents().ListAttachments(ctx, k.AgentID)
+	if err != nil {
+		return "", err
+	}
+	tools := make([]reeve.Tool, len(list))
+	for i, t := range list {
+		tools[i] = t.Tool
+	}
+	table := nameTools(tools)
+	var full, names strings.Builder
+	for _, f := range table.functionNames() {
+		if _, ok := table.byName[f]; ok {
+			full.WriteString(table.renderDocs(f))
+			names.WriteString(f + "\n")
+		}
+	}
+	switch {
+	case names.Len() == 0:
+		return "", nil
+	case full.Len() > maxFunctionDocs:
+		return "\n\nFunctions of the automation's tools; getDocs('Name') describes them:\n" + names.String(), nil
+	}
+	return "\n\nFunctions of the automation's tools:\n" + full.String(), nil
 }
 
 const (
@@ -274,18 +309,23 @@ func (j *Jobs) completePlan(ctx context.Context, tx *store.Tx, run reeve.Run, k 
 			"automations activate %s %s", k.Message, m.Name, k.Result, m.Name, k.Result))
 }
 
-// Kinds of the agents that do script jobs. A workspace can replace them with its own agents of these kinds.
+// Kinds of the agents that do script jobs. A workspace can replace them with its own agents of these kinds. The kind
+// planner is another one: agents that plan a person's day.
 const (
-	PlannerKind    = "planner"
+	PlannerKind    = "script_planner"
 	MaintainerKind = "maintainer"
 )
+
+// plannerName is the name of the agent that writes scripts, and what it is called as the author of a script version.
+const plannerName = "planner"
 
 // ensureWorker returns the agent that does script jobs of a kind. It creates the agent the first time.
 func (j *Jobs) ensureWorker(ctx context.Context, tx *store.Tx, workspace string,
 	what reeve.ScriptJobKind) (reeve.Agent, error) {
-	kind, text, tools, caps := PlannerKind, plannerPrompt, plannerTools, []string{readCapability, planCapability}
+	kind, name := PlannerKind, plannerName
+	text, tools, caps := plannerPrompt, plannerTools, []string{readCapability, planCapability}
 	if what == reeve.RepairJob {
-		kind, text, tools, caps = MaintainerKind, maintainerPrompt, maintainerTools,
+		kind, name, text, tools, caps = MaintainerKind, MaintainerKind, maintainerPrompt, maintainerTools,
 			[]string{readCapability, fixCapability}
 	}
 	a, ok, err := tx.Automations().FindAgentOfKind(ctx, workspace, kind)
@@ -298,10 +338,10 @@ func (j *Jobs) ensureWorker(ctx context.Context, tx *store.Tx, workspace string,
 	if err != nil {
 		return a, err
 	}
-	a = reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: workspace, Name: kind, Kind: kind,
+	a = reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: workspace, Name: name, Kind: kind,
 		Lifecycle: reeve.AgentActive, Mode: reeve.Hybrid, Categories: []string{}, Config: config, CreatedAt: tx.Now()}
-	if _, err := tx.Agents().GetAgent(ctx, workspace, kind); err == nil {
-		a.Name = kind + "-" + a.ID // the name is taken
+	if _, err := tx.Agents().GetAgent(ctx, workspace, name); err == nil {
+		a.Name = name + "-" + a.ID // the name is taken
 	} else if reeve.CodeOf(err) != reeve.NotFound {
 		return a, err
 	}

@@ -94,7 +94,7 @@ func (p *Pack) handleSave(ctx context.Context, in saveArgs) (any, error) {
 	}
 	v := reeve.ScriptVersion{ID: tx.NewID(reeve.PrefixScript), WorkspaceID: m.WorkspaceID, AgentID: m.AgentID,
 		Major: last.Major + 1, Source: in.Source, Language: in.Language, Comment: in.Comment,
-		CreatedBy: PlannerKind, ScriptJobID: k.ID, OnBehalfOf: inv.OnBehalfOf(false)}
+		CreatedBy: plannerName, ScriptJobID: k.ID, OnBehalfOf: inv.OnBehalfOf(false)}
 	if err := tx.Automations().InsertScript(ctx, v); err != nil {
 		return nil, err
 	}

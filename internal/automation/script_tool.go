@@ -13,7 +13,8 @@ import (
 )
 
 // ScriptToolBuilder builds tools of kind script: pure computation in a sandbox. The script finds the arguments in the
-// global input, and its value is the result. It has no functions, so it cannot change anything.
+// global input, the agent's settings in the global config if the tool has a config schema, and its value is the result.
+// It has no functions, so it cannot change anything.
 type ScriptToolBuilder struct {
 	Pool    *js.Pool
 	checked sync.Map // by hash of a source: its syntax error, or nil
@@ -45,10 +46,11 @@ func (b *ScriptToolBuilder) Build(t reeve.Tool) (reeve.Tool, error) {
 	if err := b.check(spec); err != nil {
 		return t, err
 	}
-	limit := js.Limits{Time: t.Timeout()}
+	limit := js.Limits{Time: t.Timeout(), Compute: t.Timeout()}
 	t.Handler = func(ctx context.Context, inv *reeve.Invocation) (any, error) {
-		value, err := b.Pool.Run(ctx, js.Script{Source: spec.Source, Name: t.ID + "." + spec.Language,
-			Language: js.Language(spec.Language), Input: inv.Args, Now: reeve.Now()}, limit, noFunctions{})
+		value, err := b.Pool.Run(ctx, js.Script{Source: defineConfig(t, inv.Config) + spec.Source,
+			Name: t.ID + "." + spec.Language, Language: js.Language(spec.Language), Input: inv.Args,
+			Now: reeve.Now()}, limit, noFunctions{})
 		var e *js.Error
 		if errors.As(err, &e) {
 			return nil, &reeve.Error{Code: reeve.CodeOf(err), Message: e.Error(), Err: err}
@@ -56,6 +58,21 @@ func (b *ScriptToolBuilder) Build(t reeve.Tool) (reeve.Tool, error) {
 		return value, err
 	}
 	return t, nil
+}
+
+// defineConfig returns a statement, on one line so that errors keep their lines, that sets the global config.
+func defineConfig(t reeve.Tool, config json.RawMessage) string {
+	if len(t.ConfigSchema) == 0 {
+		return ""
+	}
+	if len(config) == 0 || string(config) == "null" {
+		config = json.RawMessage(`{}`)
+	}
+	text, err := json.Marshal(string(config)) // escapes everything that could end the string
+	if err != nil {
+		return ""
+	}
+	return "globalThis.config = JSON.parse(" + string(text) + "); "
 }
 
 // invalidSpec returns the error for a spec that cannot be decoded.

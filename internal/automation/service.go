@@ -170,6 +170,10 @@ func (s *Service) Create(ctx context.Context, workspace, user string, agent reev
 			if err = tx.Agents().InsertAgent(ctx, a); err == nil {
 				err = tx.Agents().StampAgent(ctx, a.ID)
 			}
+			if err == nil {
+				err = tx.Queue().RecordPersonChange(ctx, workspace, a.ChangeTokens(reeve.EntityCreated),
+					store.ChangeWindow)
+			}
 		}
 		if err != nil {
 			return err

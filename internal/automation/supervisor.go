@@ -34,12 +34,12 @@ func (s *Supervisor) OnRunsEnd(ctx context.Context, tx *store.Tx, runs []reeve.R
 			keys, agents = append(keys, run.Key), append(agents, run.AgentID)
 		}
 	}
-	notes, scripts, err := tx.Automations().FindScriptRuns(ctx, keys, agents)
+	records, scripts, err := tx.Automations().FindScriptRuns(ctx, keys, agents)
 	if err != nil {
 		return err
 	}
 	for _, run := range runs {
-		note, noted := notes[run.Key]
+		record, hasRecord := records[run.Key]
 		switch {
 		case !isSupervised(run):
 		case run.State == reeve.RunPaused && run.Output == pausedOutput:
@@ -47,9 +47,9 @@ func (s *Supervisor) OnRunsEnd(ctx context.Context, tx *store.Tx, runs []reeve.R
 		case run.Reason == reeve.ReasonScriptJob:
 			err = s.jobs.concludeRun(ctx, tx, run)
 		// test and dry runs are not supervised
-		case noted && note.Type == reeve.ProductionRun || !noted && scripts[run.AgentID] &&
+		case hasRecord && record.Type == reeve.ProductionRun || !hasRecord && scripts[run.AgentID] &&
 			run.State == reeve.RunFailed:
-			err = s.handleProductionRun(ctx, tx, run, note)
+			err = s.handleProductionRun(ctx, tx, run, record)
 		}
 		if err != nil {
 			return err
@@ -114,12 +114,13 @@ func isSupervised(run reeve.Run) bool {
 	return run.State.IsFinal() && run.Reason != reeve.ReasonUser && !store.IsStep(run)
 }
 
-func (s *Supervisor) handleProductionRun(ctx context.Context, tx *store.Tx, run reeve.Run, note reeve.ScriptRun) error {
+func (s *Supervisor) handleProductionRun(ctx context.Context, tx *store.Tx, run reeve.Run,
+	record reeve.ScriptRun) error {
 	switch run.State {
 	case reeve.RunCompleted:
 		return s.recordSuccess(ctx, tx, run)
 	case reeve.RunFailed:
-		return s.handleFailure(ctx, tx, run, note)
+		return s.handleFailure(ctx, tx, run, record)
 	case reeve.RunRunning, reeve.RunParked, reeve.RunSkipped, reeve.RunCancelled, reeve.RunPaused:
 	}
 	return nil
@@ -135,7 +136,7 @@ func (s *Supervisor) recordSuccess(ctx context.Context, tx *store.Tx, run reeve.
 
 // handleFailure decides what follows from a failure, by its class. The lock orders it before or after a concurrent
 // save.
-func (s *Supervisor) handleFailure(ctx context.Context, tx *store.Tx, run reeve.Run, note reeve.ScriptRun) error {
+func (s *Supervisor) handleFailure(ctx context.Context, tx *store.Tx, run reeve.Run, record reeve.ScriptRun) error {
 	m, err := tx.Automations().LockAutomation(ctx, run.WorkspaceID, run.AgentID)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return nil // the automation was deleted while it ran
@@ -149,12 +150,12 @@ func (s *Supervisor) handleFailure(ctx context.Context, tx *store.Tx, run reeve.
 	}
 	is := was
 	is.AgentID, is.WorkspaceID, is.Class, is.Code, is.Message, is.RunID, is.RootID = run.AgentID, run.WorkspaceID,
-		note.Class, run.Code, run.Message, run.ID, rootRun(run)
+		record.Class, run.Code, run.Message, run.ID, rootRun(run)
 	is.RetryAt, is.RetryKey = nil, ""
 	if is.Class == "" { // the run failed before its script began
 		is.Class = reeve.FailureClassOf(run.Code)
 	}
-	v := failureDecision{Supervisor: s, automation: m, run: run, record: note, previous: was}
+	v := failureDecision{Supervisor: s, automation: m, run: run, record: record, previous: was}
 	if is, err = v.decide(ctx, tx, is); err != nil {
 		return err
 	}
@@ -171,11 +172,11 @@ type failureDecision struct {
 }
 
 func (v failureDecision) decide(ctx context.Context, tx *store.Tx, is reeve.FailureState) (reeve.FailureState, error) {
-	aside, err := tx.Runs().HasItemNeedingAttention(ctx, v.run.AgentID, v.run.ID)
+	needsAttention, err := tx.Runs().HasItemNeedingAttention(ctx, v.run.AgentID, v.run.ID)
 	switch {
 	case err != nil:
 		return is, err
-	case aside: // the next run passes over the item
+	case needsAttention: // the next run passes over the item
 		return is, v.notifyOwner(ctx, tx, v.automation.Name+": an item needs your attention", v.run.Message+
 			"\n\nreeve items "+v.automation.Name+
 			" --status needs_attention")

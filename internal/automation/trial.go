@@ -51,6 +51,8 @@ type trialChange struct {
 	Tool    string          `json:"tool"`
 	Args    json.RawMessage `json:"args"`
 	Preview string          `json:"preview,omitempty"`
+	// ordinals of the changes, from 1, whose results this one uses; its arguments have placeholders
+	DependsOn []int `json:"depends_on,omitempty"`
 }
 
 // trialRecord collects items and changes of a trial in memory.

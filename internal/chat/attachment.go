@@ -73,8 +73,9 @@ func checkAttachment(path string, a reeve.Attachment) error {
 		return newFieldError(path+"/media_type", "is not a media type", "such as image/png or text/plain")
 	case len(a.Name) > maxNameBytes:
 		return newFieldError(path+"/name", "is too long", fmt.Sprintf("at most %d bytes", maxNameBytes))
-	case a.Hash != "" || a.Size != 0:
-		return newFieldError(path, "has a hash or a size, which only the server sets", "data or url")
+	case a.Hash != "" || a.Size != 0 || a.ID != "" || a.Number != 0 || a.Caption != "":
+		return newFieldError(path, "has an id, number, hash, size or caption, which only the server sets",
+			"data or url")
 	case (a.URL == "") == (len(a.Data) == 0):
 		return newFieldError(path, "must have either data or url", "the content in base64, or a URL")
 	case a.URL != "":

@@ -43,8 +43,30 @@ func (d *Service) BeginDelegatedTurn(ctx context.Context, tx *store.Tx,
 	delegated := reeve.Run{AgentID: a.Agent.ID, UserID: a.User, ParentID: by.RunID, CallerOperationID: a.Operation,
 		Ancestors:  a.Ancestors,
 		OnBehalfOf: a.OnBehalfOf}
+	if delegated.Origins, err = listOrigins(ctx, tx, a.Workspace, by); err != nil {
+		return run, err
+	}
 	run, _, err = d.insertTurn(ctx, tx, c, delegated, a.Operation, task, nil)
 	return run, err
+}
+
+// listOrigins returns the agents whose work led to a delegated turn: the caller and those that led to its run. The turn
+// then wakes none of them.
+func listOrigins(ctx context.Context, tx *store.Tx, workspace string, by reeve.Ancestor) ([]string, error) {
+	origins := []string{by.AgentID}
+	if by.RunID == "" {
+		return origins, nil
+	}
+	caller, err := tx.Runs().GetRun(ctx, workspace, by.RunID)
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return origins, nil
+	}
+	for _, id := range caller.Origins {
+		if id != by.AgentID {
+			origins = append(origins, id)
+		}
+	}
+	return origins, err
 }
 
 // listAttachments returns the attachments of the user message that a run answers, if there is one.

@@ -122,7 +122,7 @@ func checkCanTalk(a reeve.Agent) error {
 }
 
 // BeginTurn begins a turn. It stores the user message, the wake, the run and the first frame in one transaction, and
-// then passes the run to the Queue. A turn does not wait for other turns of the conversation; its model is told of
+// then passes the run to the Queue. A turn does not wait for other turns of the conversation; its model sees
 // them. A repeated key returns the existing turn and false. It fails with Conflict if the key was used with a different
 // request.
 func (d *Service) BeginTurn(ctx context.Context, who reeve.Principal, conversation, key string,
@@ -207,8 +207,8 @@ func checkTools(ctx context.Context, tx *store.Tx, workspace string, tools []str
 	return nil
 }
 
-// getTurnTarget returns the conversation and the agent of a new turn. The agent is the one named, which must be a
-// participant, or else the conversation's main agent. It fails if the principal cannot begin a turn there now.
+// getTurnTarget returns the conversation and the agent of a new turn. A named agent must be a participant. Without a
+// name, it is the conversation's main agent. It fails if the principal cannot begin a turn there now.
 func getTurnTarget(ctx context.Context, s *store.Snap, w reeve.Workspace, who reeve.Principal,
 	conversation, agent string) (c reeve.Conversation, a reeve.Agent, err error) {
 	if c, err = s.Chat().GetConversation(ctx, who.Workspace, VisibleTo(who), conversation); err != nil {
@@ -259,7 +259,7 @@ func (d *Service) insertTurn(ctx context.Context, tx *store.Tx, c reeve.Conversa
 		key = run.ID
 	}
 	run.Key = turnKey(run.AgentID, c.ID, key)
-	message, err := newUserMessage(ctx, tx, run, r, history)
+	message, stored, err := newUserMessage(ctx, tx, run, r, history)
 	if err != nil {
 		return run, false, err
 	}
@@ -282,17 +282,22 @@ func (d *Service) insertTurn(ctx context.Context, tx *store.Tx, c reeve.Conversa
 	if err := tx.Ledger().AppendMessage(ctx, message); err != nil {
 		return run, false, err
 	}
+	attached, err := tx.Chat().InsertAttachments(ctx, message, c.ID, run.UserID, stored)
+	if err != nil {
+		return run, false, err
+	}
 	f := reeve.Frame{Type: reeve.FrameStarted, TurnID: run.ID, AgentID: run.AgentID, UserID: run.UserID,
-		ParentID: run.ParentID, ByAgentID: getRequestingAgent(run), MessageID: message.ID, Text: r.Content}
+		ParentID: run.ParentID, ByAgentID: getRequestingAgent(run), MessageID: message.ID, Text: r.Content,
+		Attachments: attached}
 	if err := tx.Chat().AppendFrame(ctx, c.ID, "started:"+run.ID, f); err != nil {
 		return run, false, err
 	}
 	return run, true, tx.Chat().CountTurn(ctx, c.ID)
 }
 
-// newUserMessage returns the message of a turn request. It stores attached bytes under their hash.
+// newUserMessage returns the message of a turn request and its attachments. It stores attached bytes under their hash.
 func newUserMessage(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.TurnRequest,
-	history *HistoryInput) (m reeve.Message, err error) {
+	history *HistoryInput) (m reeve.Message, attached []reeve.Attachment, err error) {
 	info := reeve.MessageInfo{Type: "said", User: run.UserID, Agent: getRequestingAgent(run), Variables: r.Variables,
 		Tools: r.Tools,
 		Model: r.Model}
@@ -301,7 +306,7 @@ func newUserMessage(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.Tu
 		if len(history.Messages) > 0 {
 			if given.History, err = tx.Ledger().PutPayload(ctx, run.WorkspaceID, store.ConversationPayload,
 				history.Messages); err != nil {
-				return m, err
+				return m, nil, err
 			}
 		}
 		info.ClientHistory = &given
@@ -311,7 +316,7 @@ func newUserMessage(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.Tu
 			a.Size = len(a.Data)
 			if a.Hash, err = tx.Ledger().PutPayload(ctx, run.WorkspaceID, store.ConversationPayload,
 				a.Data); err != nil {
-				return m, err
+				return m, nil, err
 			}
 			a.Data = nil
 		}
@@ -320,7 +325,7 @@ func newUserMessage(ctx context.Context, tx *store.Tx, run reeve.Run, r reeve.Tu
 	meta, err := json.Marshal(info)
 	return reeve.Message{ID: tx.NewID(reeve.PrefixMessage), WorkspaceID: run.WorkspaceID, ThreadID: run.ThreadID,
 		AgentID: run.AgentID, RunID: run.ID,
-		Kind: reeve.UserMessage, Content: r.Content, Metadata: meta}, err
+		Kind: reeve.UserMessage, Content: r.Content, Metadata: meta}, info.Attachments, err
 }
 
 // getRepeatedTurn returns the turn that a key was used for. It fails with Conflict if the message differs.

@@ -272,14 +272,13 @@ func (s *stream) listAfter(seq int64, limit int) (frames []EncodedFrame, more <-
 	return nil, s.changed, true
 }
 
-// resolvePosition returns the position from which a client reads that has seen every frame up to after. A negative
-// after means the current end. If skippedFrom is not negative, the client gets no tokens of messages that have tokens
-// after skippedFrom and up to the position.
+// resolvePosition returns the position from which a client reads. The client has seen every frame up to after. A
+// negative after means the current end. If skippedFrom is not negative, some messages already have tokens numbered
+// above skippedFrom and up to the position. The client gets no tokens of these messages.
 //
-// The stream must have been refreshed after the client connected, because the client may have seen frames on another
-// server that were unknown here. A number that was not assigned here can be that of a token of another server. Such a
-// number is valid for this client only, which gets no token with a smaller number. Any higher number is refused by
-// CheckPosition.
+// The caller must call refresh after the client has connected, because another server may have sent the client newer
+// frames. If after is beyond the last number of this server, it may be the number of another server's token. The client
+// then gets no token with a smaller number. CheckPosition refuses a number that no token can have.
 func (s *stream) resolvePosition(after int64) (position, skippedFrom int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

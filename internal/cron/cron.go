@@ -232,7 +232,7 @@ func parseDigits(s string) (int, bool) {
 // zones.
 func (c Schedule) Next(after time.Time, zone *time.Location) (time.Time, bool) {
 	if c.followsWallClock {
-		return c.nextElapsed(after, zone)
+		return c.nextByWallClock(after, zone)
 	}
 	// FirstAt is monotonic, so all wall times up to that of after are in the past. In the second pass of a repeated
 	// hour, some later wall times have occurred already, in the first pass. The loop skips them.
@@ -247,9 +247,9 @@ func (c Schedule) Next(after time.Time, zone *time.Location) (time.Time, bool) {
 	}
 }
 
-// nextElapsed returns the first instant after another at which the wall clock shows a matching time. It searches one
-// period of constant offset after the other.
-func (c Schedule) nextElapsed(after time.Time, zone *time.Location) (time.Time, bool) {
+// nextByWallClock returns the first instant after another at which the wall clock shows a matching time. It searches
+// one period of constant offset after the other.
+func (c Schedule) nextByWallClock(after time.Time, zone *time.Location) (time.Time, bool) {
 	at := after.In(zone)
 	off := getOffset(at, zone)
 	wall := after.Unix() + off

@@ -167,7 +167,7 @@ func load(files fs.FS) (m *uselite.Model, err error) {
 	return uselite.Read(f)
 }
 
-// release ends a use of the model. After the last one the model is dropped, unless it is used again in time.
+// release ends a use of the model. If no other use remains, it drops the model after idleTime without a new use.
 func (l *Local) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

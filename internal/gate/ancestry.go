@@ -31,7 +31,7 @@ func ancestryOf(r reeve.Run) ancestry {
 type principalRef struct {
 	reeve.Ancestor
 	rights    *reeve.Rights // its rights when it delegated; nil if only its present rights count
-	delegated bool
+	isCreator bool
 }
 
 // principalRefs lists the principals of a call in the run: first the ancestors, then the delegators of the run and the

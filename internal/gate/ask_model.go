@@ -10,10 +10,12 @@ import (
 )
 
 // AskModel calls ask, which sends a request to a model, within the budgets of the caller. It reserves the maximum cost
-// first. It charges the real cost in the transaction in which save stores the response. It returns an error while the
-// kill switch is on.
-func (g *Gate) AskModel(ctx context.Context, who reeve.Call, maxCost reeve.Amount,
-	ask func(context.Context) (reeve.Amount, error), save func(context.Context, *store.Tx) error) error {
+// first. If the budgets leave less than that, ask gets a lower cap of the answer, down to cost.MinOutput. AskModel
+// charges the real cost in the transaction in which save stores the response. It returns an error while the kill switch
+// is on.
+func (g *Gate) AskModel(ctx context.Context, who reeve.Call, cost reeve.ModelCost,
+	ask func(ctx context.Context, maxOutput int64) (reeve.Amount, error),
+	save func(context.Context, *store.Tx) error) error {
 	req, err := g.newRequest(ctx, who)
 	if err != nil {
 		return err
@@ -21,11 +23,11 @@ func (g *Gate) AskModel(ctx context.Context, who reeve.Call, maxCost reeve.Amoun
 	if err := req.checkNotStopped(); err != nil {
 		return err
 	}
-	budget := &reservation{request: req, cost: reeve.Amount{Tokens: maxCost.Tokens, Micros: maxCost.Micros},
-		timeout: time.Duration(max(1, maxCost.Millis)) * time.Millisecond}
+	budget := &reservation{request: req, model: &cost, maxOutput: cost.Output,
+		timeout: time.Duration(max(1, cost.Millis)) * time.Millisecond}
 	var short *budgetExhausted
 	if err := budget.claim(ctx); errors.As(err, &short) {
-		return short.refusal()
+		return reeve.Errorf(reeve.BudgetExceeded, "%s", short.describe()).Hintf("an owner can raise the budget")
 	} else if err != nil {
 		return err
 	}
@@ -35,7 +37,7 @@ func (g *Gate) AskModel(ctx context.Context, who reeve.Call, maxCost reeve.Amoun
 			budget.release(ctx)
 		}
 	}()
-	spent, err := ask(ctx)
+	spent, err := ask(ctx, budget.maxOutput)
 	if err == nil {
 		err = g.DB.Update(detached, func(tx *store.Tx) error {
 			if err := budget.spendInTx(detached, tx, spent); err != nil {

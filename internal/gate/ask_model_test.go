@@ -51,7 +51,8 @@ func TestG17_AskModelReleasesItsReservation(t *testing.T) {
 			func() {
 				defer func() { _ = recover() }()
 				_ = g.AskModel(ctx, reeve.Call{Workspace: "home", Agent: "agt_one", Via: reeve.ViaRun},
-					reeve.Amount{Tokens: 100, Millis: 1000}, func(ctx context.Context) (reeve.Amount, error) {
+					reeve.ModelCost{Input: 70, Output: 30, Millis: 1000},
+					func(ctx context.Context, _ int64) (reeve.Amount, error) {
 						if err := read(); err != nil || b.Reserved.Tokens != 100 {
 							t.Errorf("budget during the request: %+v, %v", b, err)
 						}
@@ -74,7 +75,8 @@ func TestG17_UncertainCommitIsNotChargedTwice(t *testing.T) {
 	storeNothing := func(context.Context, *store.Tx) error { return nil }
 	askModel := func(g *Gate, ask func(context.Context) (reeve.Amount, error)) error {
 		return g.AskModel(t.Context(), reeve.Call{Workspace: "home", Agent: "agt_one", Via: reeve.ViaRun},
-			reeve.Amount{Tokens: 100, Millis: 1000}, ask, storeNothing)
+			reeve.ModelCost{Input: 70, Output: 30, Millis: 1000},
+			func(ctx context.Context, _ int64) (reeve.Amount, error) { return ask(ctx) }, storeNothing)
 	}
 	for name, c := range map[string]struct {
 		do   func(*Gate, *testEngine) error

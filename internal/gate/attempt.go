@@ -31,10 +31,12 @@ type outcome struct {
 	changed    []reeve.Token
 	undo       *reeve.Undo
 	spent      reeve.Amount
+	charged    reeve.Amount // the part of spent that the budgets were charged already; only calls that change nothing
 	attempts   int
 	isFinal    bool   // do not try the call again, even if tries are left
 	proposalID string // the proposal that the call became
 	storeErr   error  // a transient error of the store that made the handler fail
+	warnings   []reeve.Warning
 }
 
 // runWithRetries runs the handler as often as the tool's retry policy allows.
@@ -85,6 +87,9 @@ func (a *Attempt) runHandler(ctx context.Context, n int) outcome {
 		}
 	} else {
 		o = outcome{out: a.output(text), changed: a.dropInvalidChanges(changed), undo: undo}
+		if fields := a.entry.checkOutput(text); len(fields) > 0 {
+			o = a.withInvalidOutput(o, fields)
+		}
 	}
 	// the work that a synchronous tool starts and awaits is charged separately
 	if o.status == succeeded || o.status == ambiguous || o.status == awaiting && a.tool().Async {
@@ -97,7 +102,7 @@ func (a *Attempt) runHandler(ctx context.Context, n int) outcome {
 		// the tool cannot await outcomes, so nothing would record a later one
 		o.status, o.err.Code = ambiguous, reeve.UnknownOutcome
 	}
-	o.spent, o.attempts = spent, a.earlierAttempts+n
+	o.spent, o.charged, o.attempts = spent, inv.Charged(), a.earlierAttempts+n
 	return o
 }
 

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,11 +15,13 @@ import (
 // reservation is what a call reserves of the budgets that apply to it.
 type reservation struct {
 	*request
-	cost                 reeve.Amount  // the most that the call may cost
-	timeout              time.Duration // the timeout of the tool
-	ignoresAskingBudgets bool          // see Decision.ignoresAskingBudgets
-	reservationKey       string        // the call id under which amounts are reserved; empty if nothing is reserved
-	timeLeft             time.Duration // time that the budgets leave for the call; 0 if no budget limits it
+	cost                 reeve.Amount     // the most that the call may cost
+	model                *reeve.ModelCost // cost of a model request, from which cost is computed; nil for calls
+	maxOutput            int64            // the cap of a model's answer that the budgets leave
+	timeout              time.Duration    // the timeout of the tool
+	ignoresAskingBudgets bool             // see Decision.ignoresAskingBudgets
+	reservationKey       string           // the call id under which amounts are reserved; empty if nothing is reserved
+	timeLeft             time.Duration    // time that the budgets leave for the call; 0 if no budget limits it
 }
 
 // newReservation returns the reservation of a call. It reserves nothing yet.
@@ -161,10 +164,29 @@ func exhaustedResource(b reeve.Budget, c reeve.Amount) string {
 type budgetExhausted struct {
 	budget   reeve.Budget
 	resource string
+	wanted   reeve.Amount
 }
 
 func (e *budgetExhausted) Error() string {
 	return "the budget of " + e.budget.Subject + " has too few " + e.resource + " left"
+}
+
+// describe is Error with the amounts. It is for people only: models must not learn the operator's limits.
+func (e *budgetExhausted) describe() string {
+	left := e.budget.Left()
+	var amounts string
+	switch e.resource {
+	case "calls":
+		amounts = fmt.Sprintf("%d wanted, %d left", e.wanted.Calls, max(0, left.Calls))
+	case "tokens":
+		amounts = fmt.Sprintf("%d wanted, %d left", e.wanted.Tokens, max(0, left.Tokens))
+	case "money":
+		amounts = fmt.Sprintf("%.6f wanted, %.6f left", float64(e.wanted.Micros)/1e6,
+			float64(max(0, left.Micros))/1e6)
+	default:
+		return e.Error()
+	}
+	return e.Error() + " (" + amounts + ")"
 }
 
 func (e *budgetExhausted) refusal() error {
@@ -180,9 +202,9 @@ func (r *reservation) checkBudgets(budgets []reeve.Budget) error {
 		switch {
 		case what == "":
 		case !asksPerson(b):
-			return &budgetExhausted{b, what}
+			return &budgetExhausted{b, what, r.claimedAmount()}
 		case asks == nil && !r.ignoresAskingBudgets:
-			asks = &budgetExhausted{b, what}
+			asks = &budgetExhausted{b, what, r.claimedAmount()}
 		}
 	}
 	if asks != nil {
@@ -214,7 +236,7 @@ func (d *decider) checkBudget(ctx context.Context) (string, error) {
 	if !asksPerson(short.budget) || !d.tool().Effect.Mutates() {
 		return "", short.refusal()
 	}
-	why := short.Error()
+	why := short.describe()
 	if d.overBudget = true; d.waitReason != "" {
 		d.waitReason += ", and "
 	}
@@ -230,6 +252,7 @@ func (r *reservation) claimInTx(ctx context.Context, tx *store.Tx, key string) e
 	}
 	budgets, err := r.lockBudgets(ctx, tx)
 	if err == nil {
+		r.fitOutput(budgets)
 		err = r.checkBudgets(budgets)
 	}
 	if err != nil {
@@ -246,6 +269,19 @@ func (r *reservation) claimInTx(ctx context.Context, tx *store.Tx, key string) e
 		}
 	}
 	return r.reserve(ctx, tx, key, budgets)
+}
+
+// fitOutput lowers the cap of a model's answer to what the budgets leave, and computes the cost of the request.
+func (r *reservation) fitOutput(budgets []reeve.Budget) {
+	if r.model == nil {
+		return
+	}
+	r.maxOutput = r.model.Output
+	for _, b := range budgets {
+		r.maxOutput = min(r.maxOutput, r.model.FitOutput(b))
+	}
+	r.cost = r.model.Amount(r.maxOutput)
+	r.cost.Millis = 0 // the time is limited by timeout
 }
 
 // renewInTx reserves again for a call that is still in progress, even if a budget has too little left.

@@ -9,17 +9,17 @@ import (
 
 // caller is the agent that makes a call, together with its principals. The call may do only what all of them may do.
 type caller struct {
-	call      reeve.Call
-	view      *agentView        // the calling agent
-	chain     []principal       // the agents on whose behalf the call is made, the original one first
-	delegated []reeve.Delegator // principals that act through something an earlier call created, such as a schedule
+	call     reeve.Call
+	view     *agentView        // the calling agent
+	chain    []principal       // the agents on whose behalf the call is made, the original one first
+	creators []reeve.Delegator // principals whose earlier call created what started the run, such as a schedule
 }
 
 // principal is an agent on whose behalf a call is made, because one of its own calls led to the run.
 type principal struct {
 	*agentView
 	reeve.Ancestor
-	delegated bool // not an ancestor of the run, but the creator of something that started the run, such as a schedule
+	isCreator bool // it created what started the run, such as a schedule; otherwise it is an ancestor of the run
 }
 
 // withRights returns the view of the agent with the rights that it had at an earlier time, and the ids of its tools at
@@ -55,9 +55,9 @@ func (v *agentView) currentRights(tools []string) *reeve.Rights {
 // delegators lists the agents on whose behalf something acts that the call creates, such as a schedule. These are all
 // agents whose rights limit the call, with their present rights. The caller is included if includeCaller is set.
 func (c *caller) delegators(includeCaller bool) []reeve.Delegator {
-	list := slices.Clone(c.delegated)
+	list := slices.Clone(c.creators)
 	for _, p := range c.principals() {
-		if !p.delegated {
+		if !p.isCreator {
 			d := reeve.Delegator{AgentID: p.AgentID, RunID: p.RunID, Tools: p.Tools, Rights: p.currentRights(p.Tools)}
 			list = reeve.JoinDelegators(list, []reeve.Delegator{d})
 		}
@@ -198,7 +198,7 @@ func (c *caller) policyDenial(t *reeve.Tool, why string) error {
 func (c *caller) ancestors() []reeve.Ancestor {
 	out := make([]reeve.Ancestor, 0, len(c.chain)+1)
 	for _, p := range c.chain {
-		if !p.delegated {
+		if !p.isCreator {
 			out = append(out, p.Ancestor)
 		}
 	}

@@ -46,7 +46,7 @@ func TestG15_ApprovedWhileCancelled(t *testing.T) {
 	}
 	read()
 	seen := op
-	if _, err := g.Inbox.DecideApproval(ctx, "home", res.ApprovalID, true, "ann", ""); err != nil {
+	if _, err := g.Inbox.DecideApproval(ctx, "home", res.ApprovalID, true, "ann", "", ""); err != nil {
 		t.Fatal(err)
 	}
 	update(func(tx *store.Tx) error {

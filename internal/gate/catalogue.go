@@ -20,7 +20,8 @@ type entry struct {
 	fingerprint   string // identifies the behaviour of the tool; approvals are bound to it
 	args          *schema
 	config        *schema
-	needsSettings bool // the tool cannot be called without settings
+	output        *schema // nil if results are not checked
+	needsSettings bool    // the tool cannot be called without settings
 }
 
 func rowHash(t reeve.Tool) string {
@@ -143,6 +144,15 @@ func (c *Catalogue) prepareEntry(e *entry) (err error) {
 	if e.args, err = c.schemas.compile(row.Parameters); err != nil {
 		return err
 	}
+	checksOutput := row.ChecksOutput()
+	if h, ok := c.handlers[row.HandlerKey]; ok && row.Kind == reeve.GoTool {
+		checksOutput = h.ChecksOutput()
+	}
+	if checksOutput {
+		if e.output, err = c.schemas.compile(row.OutputSchema); err != nil {
+			return err
+		}
+	}
 	if row.Kind == reeve.GoTool {
 		h, ok := c.handlers[row.HandlerKey]
 		if !ok {
@@ -185,6 +195,16 @@ func (c *Catalogue) checkSchemas(t reeve.Tool) error {
 		if s.lacksProperty(name) {
 			return invalidField("/identity/"+strconv.Itoa(i), "one of the tool's parameters",
 				"the parameters do not define %q", name)
+		}
+	}
+	if t.ChecksOutput() {
+		output, err := c.schemas.compile(t.OutputSchema)
+		if err != nil {
+			return invalidField("/output_schema", "a valid JSON Schema (2020-12)", "%s", reeve.AsError(err).Message)
+		}
+		if output.isCircular() {
+			return invalidField("/output_schema", "a schema without cycles",
+				"the schema refers to itself in a cycle, so no value can match it")
 		}
 	}
 	if len(t.ConfigSchema) > 0 {

@@ -161,7 +161,8 @@ func storedResult(c store.Call) (reeve.Result, error) {
 	return reeve.Result{CallID: c.Operation.CallID, OperationID: c.Operation.ID, State: c.Operation.State,
 		Content: c.Result.Content, IsError: info.Status == "error", Code: info.Code, Message: info.Message,
 		Hint: info.Hint, Fields: info.Fields, Truncated: info.Truncated, Size: info.Size, Hash: info.Hash,
-		Undo: info.Undo, Changed: info.Changed, Spent: info.Spent, ProposalID: info.ProposalID}, nil
+		Undo: info.Undo, Changed: info.Changed, Spent: info.Spent, ProposalID: info.ProposalID,
+		Warnings: info.Warnings}, nil
 }
 
 // checkRun refuses calls in a run that waits for a person, and new calls in a run that has ended. Recorder.insert

@@ -13,9 +13,10 @@ type Inbox struct{ g *Gate }
 
 // DecideApproval approves or rejects a pending approval. The first decision counts. A worker of this or another process
 // runs an approved call. If the call can no longer run, for example because its run has ended, the approval lapses and
-// DecideApproval returns a conflict.
+// DecideApproval returns a conflict. If shown is not empty, it is the hash of what the person saw, and the decision
+// fails with Stale if the approval shows something else.
 func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approve bool,
-	by, comment string) (a reeve.Approval, err error) {
+	by, comment, shown string) (a reeve.Approval, err error) {
 	var obsolete error
 	err = i.g.DB.Update(ctx, func(tx *store.Tx) error {
 		obsolete = nil
@@ -27,6 +28,10 @@ func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approv
 		}
 		if err := checkAnswerable(a, tx.Now()); err != nil {
 			return err
+		}
+		if shown != "" && shown != a.ShownHash() {
+			return reeve.Errorf(reeve.Stale, "the approval no longer shows what the person saw").
+				Hintf("read the approval again, then decide")
 		}
 		op, err := tx.Ledger().GetOperation(ctx, workspace, a.OperationID)
 		if err != nil {
@@ -107,8 +112,8 @@ func checkAnswerable(a reeve.Approval, now time.Time) error {
 	return reeve.Errorf(reeve.Conflict, "the approval has %s", why).Hintf("nothing was executed; %s", askAgainHint)
 }
 
-// checkShownCall returns a conflict if the approval shows a different call from the one that would run, because a row
-// was changed in the database. The arguments of an undo are shown redacted, so they cannot be compared.
+// checkShownCall returns a conflict if the approval shows a different call from the one that would run. That happens
+// only if a row was edited outside Reeve. The arguments of an undo are shown redacted, so they are not compared.
 func checkShownCall(ctx context.Context, s *store.Snap, a reeve.Approval, op reeve.Operation) error {
 	c, err := s.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
 	if err != nil {

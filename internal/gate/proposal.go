@@ -180,8 +180,8 @@ func (r *Recorder) changeSetID() string {
 	return reeve.ChangeSetKey(r.call.Workspace, r.call.Agent, "session", r.call.Session)
 }
 
-// matchesProposal reports whether arguments, tool and settings are those of the proposal. The base is compared by
-// computePreview.
+// matchesProposal reports whether the call has the arguments, tool version and settings of the proposal. computePreview
+// compares the base, which is the previewed state.
 func (d *Decision) matchesProposal(item reeve.Proposal) bool {
 	return item.ArgsHash == d.argsHash && item.ToolVersion == d.entry.fingerprint && item.Settings == d.settingsHash()
 }

@@ -112,9 +112,10 @@ func (r *Recorder) checkRevision(ctx context.Context, tx *store.Tx) error {
 func (r *Recorder) buildResult(o outcome) (store.CallResult, reeve.Result) {
 	undo := r.view.workspace.redactUndo(o.undo)
 	info := reeve.ResultInfo{Status: "success", Size: o.out.size, Truncated: o.out.truncated, Changed: o.changed,
-		Undo: undo, Spent: o.spent, Attempts: o.attempts, ProposalID: o.proposalID}
+		Undo: undo, Spent: o.spent, Attempts: o.attempts, ProposalID: o.proposalID, Warnings: o.warnings}
 	res := reeve.Result{CallID: r.callID, Content: o.out.content, Size: o.out.size, Truncated: o.out.truncated,
-		Changed: o.changed, Undo: undo, Spent: o.spent, OperationID: r.operationID(), ProposalID: o.proposalID}
+		Changed: o.changed, Undo: undo, Spent: o.spent, OperationID: r.operationID(), ProposalID: o.proposalID,
+		Warnings: o.warnings}
 	if o.out.truncated {
 		info.Hash = reeve.Hash(o.out.full)
 		res.Hash = info.Hash
@@ -184,7 +185,7 @@ func (r *Recorder) recordCallIn(ctx context.Context, tx *store.Tx, o outcome) (r
 	if err := r.insert(ctx, tx, op, row); err != nil {
 		return res, err
 	}
-	return res, r.budget.spendInTx(ctx, tx, o.spent)
+	return res, r.budget.spendInTx(ctx, tx, o.spent.Minus(o.charged))
 }
 
 // recordRefusal records a refused call and returns the refusal as an error. An internal error is returned and not

@@ -171,3 +171,19 @@ func (g *Gate) getOriginalArgs(ctx context.Context, op reeve.Operation, info ree
 	})
 	return args, err
 }
+
+// RedactText returns a function that removes the secrets of a workspace, at the revision of a snapshot, from texts. It
+// returns at most n bytes of a text.
+func (g *Gate) RedactText(ctx context.Context, s *store.Snap, workspace string) (func(text string, n int) string,
+	error) {
+	v, err := g.Redaction(ctx, s, workspace)
+	if err != nil {
+		return nil, err
+	}
+	return func(text string, n int) string {
+		if len(text) <= n {
+			return v.view.redactor.Text(text)
+		}
+		return v.view.redactor.Head(text, n) + "…"
+	}, nil
+}

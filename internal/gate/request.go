@@ -95,7 +95,7 @@ func (r *request) loadPrincipals(ctx context.Context) error {
 			r.thread = reeve.RunThread(r.call.Agent, r.call.Run)
 		}
 	}
-	r.delegated = slices.Concat(a.delegators, r.call.OnBehalfOf)
+	r.creators = slices.Concat(a.delegators, r.call.OnBehalfOf)
 	list := a.principalRefs(r.call.OnBehalfOf)
 	for range maxDecisions {
 		same, err := r.tryLoadPrincipals(ctx, list)
@@ -126,7 +126,7 @@ func (r *request) tryLoadPrincipals(ctx context.Context, list []principalRef) (s
 		if v.ws.Revision != r.view.ws.Revision {
 			return false, nil
 		}
-		r.chain = append(r.chain, principal{v, s.Ancestor, s.delegated})
+		r.chain = append(r.chain, principal{v, s.Ancestor, s.isCreator})
 		if s.rights != nil {
 			then, tools := v.withRights(*s.rights)
 			r.chain = append(r.chain, principal{then, reeve.Ancestor{AgentID: s.AgentID, Tools: tools}, true})

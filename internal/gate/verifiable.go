@@ -24,8 +24,8 @@ func (d *Decision) setInFlight(op *reeve.Operation, now time.Time) {
 	op.InFlightUntil = &until
 }
 
-// sendVerifiable makes the attempts of a verifiable tool and returns the operation as it is stored afterwards. Each
-// attempt ends at InFlightUntil, which is renewed in the store before each further attempt.
+// sendVerifiable makes the attempts of a verifiable tool and returns the stored operation. An attempt may take effect
+// until InFlightUntil. Before each further attempt, sendVerifiable stores a new InFlightUntil.
 func (a *Attempt) sendVerifiable(ctx context.Context, op reeve.Operation) (reeve.Operation, outcome) {
 	o := a.retry(ctx, false, func(n int) outcome {
 		if n > 1 {

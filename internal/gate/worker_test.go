@@ -45,7 +45,7 @@ func TestG15_FailedOperationIsLogged(t *testing.T) {
 			if err != nil || res.State != reeve.Parked {
 				t.Fatalf("%+v, %v", res, err)
 			}
-			if _, err := g.Inbox.DecideApproval(ctx, "home", res.ApprovalID, true, "ann", ""); err != nil {
+			if _, err := g.Inbox.DecideApproval(ctx, "home", res.ApprovalID, true, "ann", "", ""); err != nil {
 				t.Fatal(err)
 			}
 			var op reeve.Operation

@@ -69,24 +69,46 @@ func (h *agentHandlers) create(ctx context.Context, who reeve.Principal, in *str
 			"created, active or dormant")
 	}
 	out := &body[reeve.Agent]{}
-	return out, h.db.Update(ctx, func(tx *store.Tx) (err error) {
+	return out, h.announcer.update(ctx, who, func(tx *store.Tx) (tokens []reeve.Token, err error) {
 		a := reeve.Agent{ID: tx.NewID(reeve.PrefixAgent), WorkspaceID: who.Workspace, Kind: "assistant",
 			Lifecycle: reeve.AgentCreated, Mode: reeve.Hybrid,
 			Categories: []string{}, Config: json.RawMessage("{}"), CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
 		if err := applyAgentRequest(ctx, tx, &a, in.Body); err != nil {
-			return err
+			return nil, err
 		}
 		if err := tx.Agents().InsertAgent(ctx, a); err != nil {
-			return err
+			return nil, err
 		}
 		if err := tx.Agents().StampAgent(ctx, a.ID); err != nil {
-			return err
+			return nil, err
 		}
 		if out.Body, err = tx.Agents().GetAgent(ctx, who.Workspace, a.ID); err != nil { // with stored defaults
-			return err
+			return nil, err
 		}
-		return tx.Ledger().SaveResponse(ctx, out.Body)
+		if tokens, err = recordAgentChange(ctx, tx, who, nil, &out.Body); err != nil {
+			return nil, err
+		}
+		return tokens, tx.Ledger().SaveResponse(ctx, out.Body)
 	})
+}
+
+// recordAgentChange records what changed of an agent and returns the tokens of the change, or none if nothing changed.
+// The agent before or after is nil if it did not exist.
+func recordAgentChange(ctx context.Context, tx *store.Tx, who reeve.Principal, before,
+	after *reeve.Agent) ([]reeve.Token, error) {
+	known := after
+	var was, is any
+	if before != nil {
+		known, was = before, before
+	}
+	if after != nil {
+		known, is = after, after
+	}
+	change, err := store.DiffEntity("agent", known.ID, known.Name, was, is)
+	if err != nil || change.Action == reeve.EntityChanged && len(change.Fields) == 0 {
+		return nil, err
+	}
+	return known.ChangeTokens(change.Action), tx.Queue().InsertPersonChanges(ctx, who.Workspace, who.User, change)
 }
 
 // applyAgentRequest applies a request to an agent. It resolves category names to ids, and fails if a category does not
@@ -175,27 +197,30 @@ func (h *agentHandlers) update(ctx context.Context, who reeve.Principal, in *str
 	Body api.AgentRequest
 }) (*body[reeve.Agent], error) {
 	out := &body[reeve.Agent]{}
-	err := h.db.Update(ctx, func(tx *store.Tx) error {
+	err := h.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
 		if err := tx.BeginRevision(ctx, who.Workspace); err != nil {
-			return err
+			return nil, err
 		}
 		a, err := tx.Agents().GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
-			return err
+			return nil, err
 		}
+		was := a
 		if err := applyAgentRequest(ctx, tx, &a, in.Body); err != nil {
-			return err
+			return nil, err
 		}
 		if a.Lifecycle == reeve.AgentDestroyed { // before its turns end, so that they report the cancelled calls
 			if err := h.cancelWork(ctx, tx, a, "destroyed"); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		if err := tx.Agents().ChangeAgent(ctx, a); err != nil {
-			return err
+			return nil, err
 		}
-		out.Body, err = tx.Agents().GetAgent(ctx, who.Workspace, a.ID) // with stored defaults
-		return err
+		if out.Body, err = tx.Agents().GetAgent(ctx, who.Workspace, a.ID); err != nil { // with stored defaults
+			return nil, err
+		}
+		return recordAgentChange(ctx, tx, who, &was, &out.Body)
 	})
 	if err == nil && out.Body.Lifecycle == reeve.AgentDestroyed {
 		h.scheduler.Interrupt(who.Workspace, out.Body.ID, reeve.ErrEnded)
@@ -215,18 +240,21 @@ func (h *agentHandlers) cancelWork(ctx context.Context, tx *store.Tx, a reeve.Ag
 
 func (h *agentHandlers) remove(ctx context.Context, who reeve.Principal, in *AgentPath) (*none, error) {
 	var a reeve.Agent
-	err := h.db.Update(ctx, func(tx *store.Tx) (err error) {
+	err := h.announcer.update(ctx, who, func(tx *store.Tx) (_ []reeve.Token, err error) {
 		if err := tx.BeginRevision(ctx, who.Workspace); err != nil {
-			return err
+			return nil, err
 		}
 		if a, err = tx.Agents().GetAgent(ctx, who.Workspace, in.Agent); err != nil {
-			return err
+			return nil, err
 		}
 		// before its turns end, so that they report the cancelled calls
 		if err := h.cancelWork(ctx, tx, a, "removed"); err != nil {
-			return err
+			return nil, err
 		}
-		return tx.Agents().DeleteAgent(ctx, who.Workspace, a.ID)
+		if err := tx.Agents().DeleteAgent(ctx, who.Workspace, a.ID); err != nil {
+			return nil, err
+		}
+		return recordAgentChange(ctx, tx, who, &a, nil)
 	})
 	if err == nil {
 		h.scheduler.Interrupt(who.Workspace, a.ID, reeve.ErrEnded)
@@ -252,7 +280,10 @@ func (h *agentHandlers) listMessages(ctx context.Context, who reeve.Principal, i
 		} else if missing != nil {
 			return missing
 		}
-		in.Session = resolveSession(who, in.Session)
+		var err error
+		if in.Session, err = resolveSession(ctx, snap, who, in.Session); err != nil {
+			return err
+		}
 		if isHidden, err := isSessionHidden(ctx, snap, who, in.Session); err != nil || isHidden {
 			out.Body.Messages = []reeve.Message{} // the same as for a missing session
 			return err

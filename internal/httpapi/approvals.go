@@ -2,6 +2,9 @@ package httpapi
 
 import (
 	"context"
+	"slices"
+	"strings"
+	"time"
 
 	"reeve"
 	"reeve/api"
@@ -24,6 +27,9 @@ func (h *approvalHandlers) inbox(ctx context.Context, who reeve.Principal, _ *Sc
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		if out.Body, err = readInbox(ctx, snap, who); err == nil {
 			err = h.redactor.redact(ctx, snap, who, out.Body.Approvals, out.Body.Proposals)
+		}
+		if err == nil {
+			out.Body.Entries, err = listInboxEntries(ctx, snap, out.Body)
 		}
 		if err == nil {
 			out.Body.Hold, err = snap.System().Hold(ctx)
@@ -52,12 +58,81 @@ func readInbox(ctx context.Context, snap *store.Snap, who reeve.Principal) (in a
 	if in.Items, err = snap.Automations().WaitingItems(ctx, who.Workspace, limit); err != nil {
 		return in, err
 	}
-	in.Questions, err = snap.Automations().ScriptJobsAwaitingAnswer(ctx, who.Workspace, visibleUser(who), limit)
-	in.More = max(len(in.Approvals), len(in.Unknown), len(in.Proposals), len(in.Items),
-		len(in.Questions)) > maxInboxItems
+	if in.Questions, err = snap.Automations().ScriptJobsAwaitingAnswer(ctx, who.Workspace, visibleUser(who),
+		limit); err != nil {
+		return in, err
+	}
+	if in.Schedules, err = snap.Queue().ListFailedTimers(ctx, who.Workspace, visibleUser(who), limit); err != nil {
+		return in, err
+	}
+	if in.Budgets, err = snap.Ledger().ListBudgets(ctx, who.Workspace); err != nil {
+		return in, err
+	}
+	in.Budgets = slices.DeleteFunc(in.Budgets, func(b reeve.Budget) bool {
+		return !b.IsExhausted() || strings.HasPrefix(b.Subject, "run:")
+	})
+	in.More = max(len(in.Approvals), len(in.Unknown), len(in.Proposals), len(in.Items), len(in.Questions),
+		len(in.Schedules), len(in.Budgets)) > maxInboxItems
 	in.Approvals, in.Unknown, in.Proposals = firstInbox(in.Approvals), firstInbox(in.Unknown), firstInbox(in.Proposals)
 	in.Items, in.Questions = firstInbox(in.Items), firstInbox(in.Questions)
-	return in, err
+	in.Schedules, in.Budgets = firstInbox(in.Schedules), firstInbox(in.Budgets)
+	in.Count = api.InboxCount{Approvals: len(in.Approvals), Unknown: len(in.Unknown), Proposals: len(in.Proposals),
+		Items: len(in.Items), Questions: len(in.Questions), Schedules: len(in.Schedules), Budgets: len(in.Budgets),
+		Total: in.Waiting(), More: in.More}
+	return in, nil
+}
+
+// listInboxEntries returns the entries of an inbox in one form, the oldest first.
+func listInboxEntries(ctx context.Context, snap *store.Snap, in api.Inbox) ([]api.InboxEntry, error) {
+	list := make([]api.InboxEntry, 0, in.Waiting())
+	add := func(kind, id, title, agent, set string, since time.Time) {
+		list = append(list, api.InboxEntry{Kind: kind, ID: id, Title: title, AgentID: agent, SetID: set, Since: &since})
+	}
+	for _, v := range in.Approvals {
+		add("approval", v.ID, v.Tool, v.AgentID, "", v.CreatedAt)
+	}
+	for _, v := range in.Unknown {
+		add("unknown", v.ID, v.Tool, v.AgentID, "", v.CreatedAt)
+	}
+	for _, v := range in.Proposals {
+		add("proposal", v.ID, v.Tool, v.AgentID, v.SetID, v.CreatedAt)
+	}
+	for _, v := range in.Items {
+		add("item", v.ID, v.Title, v.AgentID, "", v.UpdatedAt)
+	}
+	for _, v := range in.Questions {
+		add("question", v.ID, v.Question, v.AgentID, "", v.CreatedAt)
+	}
+	for _, v := range in.Schedules {
+		add("schedule", v.ID, v.Name, v.AgentID, "", v.UpdatedAt)
+	}
+	slices.SortStableFunc(list, func(a, b api.InboxEntry) int { return a.Since.Compare(*b.Since) })
+	for _, v := range in.Budgets {
+		agent, _ := strings.CutPrefix(v.Subject, "agent:")
+		if agent == v.Subject {
+			agent = ""
+		}
+		list = append(list, api.InboxEntry{Kind: "budget", ID: v.Subject, Title: "budget exhausted", AgentID: agent})
+	}
+	ids := make([]string, 0, len(list))
+	for _, v := range list {
+		ids = append(ids, v.AgentID)
+	}
+	names, err := snap.Agents().AgentNames(ctx, ids)
+	for i := range list {
+		list[i].AgentName = names[list[i].AgentID]
+	}
+	return list, err
+}
+
+func (h *approvalHandlers) countInbox(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.InboxCount],
+	error) {
+	out := &body[api.InboxCount]{}
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
+		in, err := readInbox(ctx, snap, who)
+		out.Body = in.Count
+		return err
+	})
 }
 
 // firstInbox returns the first maxInboxItems entries of a list.
@@ -102,6 +177,71 @@ func (h *approvalHandlers) decide(ctx context.Context, who reeve.Principal, in *
 	Body api.DecisionRequest
 }) (*body[reeve.Approval], error) {
 	a, err := h.gate.Inbox.DecideApproval(ctx, who.Workspace, in.ID, in.Body.Decision == "approve", who.User,
-		in.Body.Comment)
+		in.Body.Comment, in.Body.Shown)
 	return &body[reeve.Approval]{a}, err
+}
+
+// decideAll decides each approval by itself, so that some decisions can fail.
+func (h *approvalHandlers) decideAll(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Body api.BatchDecisionRequest
+}) (*body[api.BatchDecisionList], error) {
+	out := &body[api.BatchDecisionList]{}
+	for _, d := range in.Body.Decisions {
+		r := api.BatchDecisionResult{ID: d.ID}
+		a, err := h.gate.Inbox.DecideApproval(ctx, who.Workspace, d.ID, d.Decision == "approve", who.User, d.Comment,
+			d.Shown)
+		if err == nil {
+			r.Approval = &a
+		} else {
+			p := newProblem(ctx, err)
+			r.Failure = &api.BatchFailure{Code: p.Code, Message: p.Detail, Hint: p.Hint}
+		}
+		out.Body.Results = append(out.Body.Results, r)
+	}
+	return out, nil
+}
+
+func (h *approvalHandlers) card(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.ApprovalCard],
+	error) {
+	out := &body[api.ApprovalCard]{}
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
+		a, err := snap.Ledger().GetApproval(ctx, who.Workspace, in.ID)
+		if err != nil {
+			return err
+		}
+		card := api.ApprovalCard{Approval: a.AsOf(snap.Now()), Shown: a.ShownHash()}
+		if err := h.redactor.redactOne(ctx, snap, who, &card.Approval, nil); err != nil {
+			return err
+		}
+		card.Hidden = card.Approval.Args != a.Args || card.Approval.Preview != a.Preview
+		op, err := snap.Ledger().GetOperation(ctx, who.Workspace, a.OperationID)
+		if err != nil {
+			return err
+		}
+		card.RunID, card.Effect, card.Spent = op.RunID, op.Effect, op.Spent
+		if isHidden, err := isRunHidden(ctx, snap, who, op.RunID); err != nil || isHidden {
+			card.RunID = ""
+			if err != nil {
+				return err
+			}
+		}
+		if last, found, err := snap.Ledger().LastApproval(ctx, a.OperationID); err != nil {
+			return err
+		} else if found && last.ID != a.ID {
+			card.Replaced = last.ID
+		}
+		names, err := snap.Agents().AgentNames(ctx, []string{a.AgentID})
+		if err != nil {
+			return err
+		}
+		card.AgentName = names[a.AgentID]
+		tool, err := snap.Agents().GetTool(ctx, who.Workspace, a.Tool)
+		if err != nil && reeve.CodeOf(err) != reeve.NotFound { // the tool may have been deleted
+			return err
+		}
+		card.Tier = tool.Tier
+		out.Body = card
+		return nil
+	})
 }

@@ -144,7 +144,7 @@ func (h *automationRunHandlers) socket(w http.ResponseWriter, r *http.Request) {
 				Replace(runEventsPath)))
 		return
 	}
-	who, err := h.auth.identifySocket(r, socketToken(r))
+	who, err := h.auth.identifySocket(r, socketSecret(r))
 	if err == nil {
 		_, err = h.getRun(r.Context(), who, id, run)
 	}

@@ -29,7 +29,7 @@ func newCall(who reeve.Principal, agent, key string, r api.CallRequest) (reeve.C
 			Fields:  []reeve.Field{{Path: "/idempotency_key", Message: "differs from the header", Expected: key}}}
 	}
 	c := reeve.Call{Workspace: who.Workspace, Agent: agent, Tool: r.Tool, Args: r.Args,
-		Session: resolveSession(who, r.Session), Run: r.Run, User: who.User, Via: reeve.ViaREST,
+		Session: r.Session, Run: r.Run, User: who.User, Via: reeve.ViaREST,
 		Tools: r.Tools, PreviewOnly: r.PreviewOnly, Base: r.Base, Reason: r.Reason}
 	if key != "" {
 		c.Operation = key // prepareCall derives the operation id from it
@@ -52,7 +52,10 @@ func (h *callHandlers) prepareCall(ctx context.Context, who reeve.Principal, age
 	if err != nil || c.Operation == "" && c.Session == "" && c.Run == "" {
 		return c, err
 	}
-	err = h.db.View(ctx, func(snap *store.Snap) error {
+	err = h.db.View(ctx, func(snap *store.Snap) (err error) {
+		if c.Session, err = resolveSession(ctx, snap, who, c.Session); err != nil {
+			return err
+		}
 		if err := checkSessionAccess(ctx, snap, who, c.Session, c.Run); err != nil || c.Operation == "" {
 			return err
 		}

@@ -19,6 +19,7 @@ const (
 	turnsPath        = conversationPath + "/turns"
 	eventsPath       = conversationPath + "/events"
 	mediaPath        = conversationPath + "/media/{hash}"
+	attachmentsPath  = conversationPath + "/attachments"
 	playgroundPath   = "/api/playground/sessions/{sessionId}/chat"
 )
 
@@ -52,6 +53,10 @@ func registerConversationRoutes(router huma.API, s *services) {
 		0}, conversations.listFrames)
 	handle(router, route{get, mediaPath, "getConversationMedia", "Download a file that an agent sent", tag, viewer, 0},
 		conversations.getMedia)
+	handle(router, route{get, attachmentsPath, "listAttachments", "List the files that people attached", tag, viewer,
+		0}, conversations.listAttachments)
+	handle(router, route{get, attachmentsPath + "/{attachment}", "getAttachment", "Download an attached file", tag,
+		viewer, 0}, conversations.getAttachment)
 	handle(router, route{get, eventsPath, "streamConversation", "Follow a conversation (server-sent events)", tag,
 		viewer, 0},
 		conversations.streamEvents)

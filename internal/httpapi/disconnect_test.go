@@ -136,7 +136,9 @@ func TestIdempotencyKey_ResponseIsStoredWithTheChange(t *testing.T) {
 		"deliverOperationResult",             // no call waits for a result
 		"undoOperation",                      // the tool has no undo
 		"playgroundChat",                     // a disconnect cancels it
+		"retrySummary",                       // no summary has failed
 		"acceptChangeSet", "rejectChangeSet", // each item has its own commit
+		"consolidateNotes", // each proposal has its own commit
 	} {
 		delete(posts, id)
 	}

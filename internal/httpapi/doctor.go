@@ -30,7 +30,7 @@ func (h *doctorHandlers) doctor(ctx context.Context, who reeve.Principal, _ *Sco
 	for _, c := range []struct {
 		name  string
 		check func(context.Context, reeve.Principal) (reeve.PartHealth, error)
-	}{{"tools", h.checkTools}, {"agents", h.checkAgents}, {"schedules", h.checkSchedules}} {
+	}{{"tools", h.checkTools}, {"agents", h.checkAgents}, {"schedules", h.checkSchedules}, {"wakes", h.checkWakes}} {
 		part, err := c.check(ctx, who)
 		if row, ok := store.AsCorruptRow(err); ok {
 			part, err = newPartHealth(c.name, []string{row.Error()}, "",
@@ -71,6 +71,9 @@ func (h *doctorHandlers) checkAgents(ctx context.Context, who reeve.Principal) (
 // maxDisabledSchedules is the most disabled schedules that the doctor names.
 const maxDisabledSchedules = 10
 
+// maxWakesChecked is the most subscriptions, and the most schedules, that the doctor checks.
+const maxWakesChecked = 1000
+
 func (h *doctorHandlers) checkSchedules(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
 	return part, h.db.View(ctx, func(snap *store.Snap) error {
 		list, total, err := snap.Queue().
@@ -87,6 +90,63 @@ func (h *doctorHandlers) checkSchedules(ctx context.Context, who reeve.Principal
 			"see what failed with reeve schedules runs ID, then run reeve schedules resume ID or delete the schedule; "+
 				"all other schedules run")
 		return err
+	})
+}
+
+// checkWakes names subscriptions and active schedules that cannot wake their agents.
+func (h *doctorHandlers) checkWakes(ctx context.Context, who reeve.Principal) (part reeve.PartHealth, err error) {
+	return part, h.db.View(ctx, func(snap *store.Snap) error {
+		var problems []string
+		more := 0
+		report := func(id, agent, why string) {
+			if why == "" {
+				return
+			}
+			if len(problems) == maxDisabledSchedules {
+				more++
+				return
+			}
+			problems = append(problems, fmt.Sprintf("%s of %s cannot fire: %s", id, agent, why))
+		}
+		timers, _, err := snap.Queue().ListTimers(ctx, who.Workspace, store.TimerFilter{VisibleTo: visibleUser(who),
+			State: reeve.TimerActive, Limit: maxWakesChecked})
+		if err != nil {
+			return err
+		}
+		subscriptions, err := snap.Queue().ListWorkspaceSubscriptions(ctx, who.Workspace, maxWakesChecked)
+		if err != nil {
+			return err
+		}
+		agents := map[string]reeve.Agent{}
+		find := func(id string) (reeve.Agent, error) {
+			a, known := agents[id]
+			if known {
+				return a, nil
+			}
+			a, _, err := snap.Agents().FindAgent(ctx, who.Workspace, id)
+			agents[id] = a
+			return a, err
+		}
+		for _, t := range timers {
+			a, err := find(t.AgentID)
+			if err != nil {
+				return err
+			}
+			report(t.ID, a.Name, a.WhyNotWoken(reeve.ReasonTimer))
+		}
+		for _, s := range subscriptions {
+			a, err := find(s.AgentID)
+			if err != nil {
+				return err
+			}
+			report(s.ID, a.Name, a.WhyNotWoken(reeve.ReasonSubscription))
+		}
+		if more > 0 {
+			problems = append(problems, fmt.Sprintf("and %d more", more))
+		}
+		part = newPartHealth("wakes", problems, "every subscription and active schedule can wake its agent",
+			"activate the agent or change its mode with reeve agents update, or delete the subscription or schedule")
+		return nil
 	})
 }
 

@@ -38,7 +38,7 @@ func newEventWriter(w http.ResponseWriter, status int) *eventWriter {
 }
 
 // add adds one event. An event with id 0 has no id, so it does not change where a client resumes. An event without a
-// name is of the default type message.
+// name has the default type, message.
 func (e *eventWriter) add(id int64, name string, data any) {
 	text, ok := data.(json.RawMessage)
 	if !ok {

@@ -9,9 +9,9 @@ import (
 	"reeve/internal/store"
 )
 
-// allowedWhileHeld matches the routes that may be posted to while the server is held: resume, stop and calls. The gate
-// refuses calls that change something.
-var allowedWhileHeld = regexp.MustCompile(`^/api/(resume|stop|agents/[^/]+/calls(/|$))`)
+// allowedWhileHeld matches the routes that may be posted to while the server is held: resume, stop, sign-in and calls.
+// The gate refuses calls that change something.
+var allowedWhileHeld = regexp.MustCompile(`^/api/(resume|stop|session$|console/links$|agents/[^/]+/calls(/|$))`)
 
 // holdGuard refuses requests that change something while the server is held.
 type holdGuard struct {

@@ -28,12 +28,13 @@ const (
 	keyLifetime     = 24 * time.Hour
 	detachedTimeout = time.Minute // time to finish a request after its client disconnects
 	tokensPath      = "/api/tokens"
+	linksPath       = "/api/console/links"
 )
 
 // ownKeyRoutes matches the routes whose services deduplicate requests themselves, without an expiry: calls, wakes,
-// turns and mail batches. A batch is identified by its position.
+// turns and mail batches. A batch is identified by its position. A sign-in to the console has no key.
 var ownKeyRoutes = regexp.MustCompile(
-	`^/api/(agents/[^/]+/(calls(/|$)|wake$)|conversations/[^/]+/turns$|playground/|mail/imports/[^/]+/batches$)`)
+	`^/api/(agents/[^/]+/(calls(/|$)|wake$)|session$|conversations/[^/]+/turns$|playground/|mail/imports/[^/]+/batches$)`)
 
 func handlesOwnKey(path string) bool { return ownKeyRoutes.MatchString(path) }
 
@@ -69,8 +70,10 @@ const (
 // keyRules maps the operation id of every POST route to its rule. handle panics for a POST route without a rule.
 var keyRules = map[string]keyRule{
 	"createTool": inTransaction, "createAgent": inTransaction, "attachTool": inTransaction,
+	"retrySummary":       inTransaction,
 	"createSubscription": inTransaction, "createSchedule": inTransaction, "createNote": inTransaction,
-	"restoreNote": inTransaction, "forgetNote": repeatable,
+	"restoreNote": inTransaction, "importNotes": inTransaction, "forgetNote": repeatable,
+	"consolidateNotes":     repeatable, // each change has an operation id that derives from the notes
 	"markNotificationRead": inTransaction, "stopAgents": inTransaction, "resumeAgents": inTransaction,
 	"createToken": inTransaction, "createWorkspace": inTransaction, "cancelRun": inTransaction,
 	"resolveOperation": inTransaction, "deliverOperationResult": inTransaction, "decideApproval": inTransaction,
@@ -94,11 +97,14 @@ var keyRules = map[string]keyRule{
 
 	"startImport": inTransaction, "finishImport": inTransaction, "createProject": inTransaction,
 
+	"decideApprovals": repeatable, // each decision is one transaction, and a decision that was made is refused
 	"undoOperation":   repeatable, // a call whose operation id derives from the undone operation
 	"acceptChangeSet": repeatable, // each item is one transaction, and an accepted item stays accepted
 	"rejectChangeSet": repeatable,
 	"mergeBranch":     repeatable, // finds and records a merge that was made
 	"discardBranch":   repeatable, // see branchHandlers.discard
+
+	"createSession": ownKey, "createConsoleLink": inTransaction,
 
 	"callTool": ownKey, "callTools": ownKey, "previewCall": ownKey, "wakeAgent": ownKey, "createTurn": ownKey,
 	"playgroundChat": ownKey, "addImportBatch": ownKey,
@@ -272,7 +278,7 @@ func (i *idempotency) saveResponse(r *http.Request, a *attempt, got *responseRec
 		return
 	}
 	req := a.request
-	if req.Status = got.status; r.URL.Path != tokensPath {
+	if req.Status = got.status; !isSecretPath(r.URL.Path) {
 		req.Body = got.body.Bytes()
 	}
 	ctx := context.WithoutCancel(r.Context())
@@ -302,7 +308,7 @@ func (i *idempotency) replay(w http.ResponseWriter, r *http.Request, req, old st
 	case old.Status == 0:
 		i.errors.write(w, r, reeve.Errorf(reeve.InProgress, "a request with this Idempotency-Key is in progress").
 			Hintf("repeat the request with the same key later to receive its response"))
-	case len(old.Body) == 0 && r.URL.Path == tokensPath:
+	case len(old.Body) == 0 && isSecretPath(r.URL.Path):
 		i.errors.write(w, r, reeve.Errorf(reeve.Conflict,
 			"the token was created before, and its text is shown only once").
 			Hintf("revoke the token and create another with a new key"))
@@ -321,6 +327,9 @@ func (i *idempotency) replay(w http.ResponseWriter, r *http.Request, req, old st
 		_, _ = w.Write(old.Body) // fails only if the client has disconnected
 	}
 }
+
+// isSecretPath reports whether the response of a POST to a path shows a secret, which is never stored.
+func isSecretPath(path string) bool { return path == tokensPath || path == linksPath }
 
 // undoPath matches the undo of an operation. An undo is a call, so its stored response may be a result that was still
 // waiting.

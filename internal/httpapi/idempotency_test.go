@@ -43,6 +43,7 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 			}
 		}
 		delete(posts, "deliverOperationResult") // no call waits for a result
+		delete(posts, "retrySummary")           // no summary has failed
 		posts["createTool"] = sample{path: "/api/tools", body: weatherTool(nil)}
 		posts["attachTool"] = sample{path: "/api/agents/other/tools", body: object{"tool_id": "file_read",
 			"config": object{}}}
@@ -65,7 +66,7 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 			}
 			before := takeSnapshot(t, h)
 			again := s.send(h, "POST", idempotencyKey, "key of "+id)
-			if id == "createToken" {
+			if id == "createToken" || id == "createConsoleLink" {
 				if p := wantProblem(t, again, 409, reeve.Conflict); !strings.Contains(p.Detail, "only once") {
 					t.Errorf("detail %q", p.Detail)
 				}
@@ -118,7 +119,8 @@ func TestG30_DeliveredResultIsStoredWithItsKey(t *testing.T) {
 // multiStepPosts are the POSTs whose change needs several transactions. A repeated request makes only the steps that
 // are left.
 var multiStepPosts = map[string]bool{"undoOperation": true, "acceptChangeSet": true, "rejectChangeSet": true,
-	"mergeBranch": true, "discardBranch": true, "forgetNote": true}
+	"mergeBranch": true, "discardBranch": true, "forgetNote": true, "decideApprovals": true,
+	"consolidateNotes": true}
 
 // logBuffer collects the log of a server.
 type logBuffer struct {

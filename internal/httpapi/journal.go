@@ -159,7 +159,9 @@ func (j journal) write(ctx context.Context, who reeve.Principal, f func(*store.J
 		if err != nil {
 			return nil, err
 		}
-		err = f(w)
+		if err = f(w); err == nil {
+			err = w.Finish(ctx)
+		}
 		return w.Tokens(), err
 	})
 }
@@ -184,7 +186,10 @@ func writeJournal[T any](ctx context.Context, j journal, who reeve.Principal,
 		if err != nil {
 			return nil, err
 		}
-		if out.Body, err = f(w); err != nil {
+		if out.Body, err = f(w); err == nil {
+			err = w.Finish(ctx)
+		}
+		if err != nil {
 			return nil, err
 		}
 		return w.Tokens(), tx.Ledger().SaveResponse(ctx, out.Body)

@@ -29,7 +29,7 @@ func (h *metricsHandler) authorize(r *http.Request, token string) error {
 	if h.token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(h.token)) == 1 {
 		return nil
 	}
-	c, err := h.auth.verifyToken(r, token)
+	c, err := h.auth.verify(r, secret{reeve.BearerToken, token})
 	if err == nil && !c.Server {
 		err = reeve.Errorf(reeve.Forbidden, "the metrics cover all workspaces and need a server token").
 			Hintf("use the token in owner.token of the server's data directory, or the configured metrics_token")

@@ -18,11 +18,17 @@ type NoteSearcher interface {
 	Wakeup() // notes have changed
 }
 
+// NoteConsolidator finds notes of a user that belong together, and proposes to merge them.
+type NoteConsolidator interface {
+	Consolidate(ctx context.Context, workspace, user string) (reeve.NoteConsolidation, error)
+}
+
 // noteHandlers serves the notes of users. A user sees his own notes, an owner those of all users.
 type noteHandlers struct {
-	db        *store.DB
-	searcher  NoteSearcher
-	announcer changeAnnouncer
+	db           *store.DB
+	searcher     NoteSearcher
+	consolidator NoteConsolidator
+	announcer    changeAnnouncer
 }
 
 func (h *noteHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
@@ -118,7 +124,10 @@ func (h *noteHandlers) history(ctx context.Context, who reeve.Principal, in *IDP
 			return err
 		}
 		for n.SupersededBy != "" && len(out.Body.ReplacedBy) < maxReplacements {
-			if n, err = snap.Notes().GetNote(ctx, who.Workspace, n.UserID, n.SupersededBy); err != nil {
+			n, err = snap.Notes().GetNote(ctx, who.Workspace, n.UserID, n.SupersededBy)
+			if reeve.CodeOf(err) == reeve.NotFound { // it was forgotten, or not imported
+				return nil
+			} else if err != nil {
 				return err
 			}
 			out.Body.ReplacedBy = append(out.Body.ReplacedBy, n)
@@ -183,6 +192,13 @@ func (h *noteHandlers) remove(ctx context.Context, who reeve.Principal, in *IDPa
 func (h *noteHandlers) forget(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.NoteErasure], error) {
 	got, err := h.searcher.Forget(context.WithoutCancel(ctx), who.Workspace, chat.VisibleTo(who), in.ID, "")
 	return &body[reeve.NoteErasure]{Body: got}, err
+}
+
+// consolidate compares the caller's notes that are new since the last time, and proposes merges.
+func (h *noteHandlers) consolidate(ctx context.Context, who reeve.Principal,
+	_ *Scoped) (*body[reeve.NoteConsolidation], error) {
+	got, err := h.consolidator.Consolidate(ctx, who.Workspace, who.User)
+	return &body[reeve.NoteConsolidation]{Body: got}, err
 }
 
 // write commits a change of a note, wakes the agents that subscribe to it, and has its vector computed.

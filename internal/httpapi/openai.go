@@ -74,7 +74,8 @@ func (h *openaiHandlers) identifyRequest(r *http.Request) (reeve.Principal, erro
 		name := r.Header.Get("OpenAI-Project")
 		if name == "" {
 			_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-			switch c, err := h.auth.getCredential(r.Context(), strings.TrimSpace(token)); {
+			s := secret{reeve.BearerToken, strings.TrimSpace(token)}
+			switch c, err := h.auth.getCredential(r.Context(), s); {
 			case err != nil || len(c.Workspaces) == 0:
 			case len(c.Workspaces) > 1:
 				return reeve.Principal{},
@@ -90,7 +91,7 @@ func (h *openaiHandlers) identifyRequest(r *http.Request) (reeve.Principal, erro
 		}
 		r.Header.Set("X-Workspace-Id", name)
 	}
-	return h.auth.identifyRequest(r)
+	return h.auth.identify(r, secret{reeve.BearerToken, bearerToken(r)}, r.Header.Get("X-Workspace-Id"))
 }
 
 // v1Problem is an error in the format of OpenAI.

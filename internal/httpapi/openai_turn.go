@@ -206,7 +206,8 @@ func (t *v1Turn) follow(ctx context.Context, handle func(v1Event) error) error {
 					RetryAfter: time.Duration(f.RetryAfterMS) * time.Millisecond}
 			case reeve.FrameComplete:
 				event.turnEnd = true
-			case reeve.FrameStarted, reeve.FrameResult, reeve.FrameConnected, reeve.FramePong, reeve.FrameMedia:
+			case reeve.FrameStarted, reeve.FrameResult, reeve.FrameConnected, reeve.FramePong, reeve.FrameMedia,
+				reeve.FrameReport:
 			}
 			if event.text == "" && event.call == nil && event.failure == nil && !event.turnEnd && !event.messageEnd {
 				continue

@@ -25,7 +25,7 @@ const documentSchema = `{
     "security": {"type": "array", "minItems": 1}
   },
   "$defs": {
-    "operation": {"type": "object", "required": ["operationId", "summary", "tags", "parameters", "responses"],
+    "operation": {"type": "object", "required": ["operationId", "summary", "tags", "responses"],
       "properties": {
       "operationId": {"type": "string", "minLength": 1}, "summary": {"type": "string", "minLength": 1},
       "tags": {"type": "array", "minItems": 1},
@@ -74,7 +74,8 @@ func TestOpenAPI_DocumentIsValid(t *testing.T) {
 			named = append(named, m[1])
 		}
 		headers := map[string]bool{}
-		for _, p := range o.tree["parameters"].([]any) {
+		parameters, _ := o.tree["parameters"].([]any)
+		for _, p := range parameters {
 			p := p.(map[string]any)
 			name := p["name"].(string)
 			switch p["in"] {
@@ -87,10 +88,11 @@ func TestOpenAPI_DocumentIsValid(t *testing.T) {
 		if slices.Sort(inPath); !slices.Equal(inPath, slices.Sorted(slices.Values(named))) {
 			t.Errorf("%s: parameters %v, path %s", o.id, inPath, o.path)
 		}
-		if !headers["X-Workspace-Id"] {
+		isSession := o.path == "/api/session"                                    // asks for no workspace and has no key
+		if headers["X-Workspace-Id"] == (isSession || o.id == "streamChanges") { // which may name it in the query
 			t.Errorf("%s: X-Workspace-Id is not documented as required", o.id)
 		}
-		if _, ok := headers["Idempotency-Key"]; ok != (o.method == "POST") {
+		if _, ok := headers["Idempotency-Key"]; ok != (o.method == "POST" && !isSession) {
 			t.Errorf("%s: Idempotency-Key documented: %v", o.id, ok)
 		}
 		content := o.tree["responses"].(map[string]any)["default"].(map[string]any)["content"].(map[string]any)
@@ -145,9 +147,6 @@ func TestOpenAPI_DocsNeedNoNetwork(t *testing.T) {
 	}
 	if csp := r.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") {
 		t.Errorf("policy %q", csp)
-	}
-	if r := h.Do("GET", "/", nil); r.Status != 302 || r.Header.Get("Location") != "/docs" {
-		t.Errorf("/: %d %s", r.Status, r.Header.Get("Location"))
 	}
 	for _, p := range []string{"/healthz", "/readyz", "/openapi.json"} {
 		h.Want(200, nil, "GET", p, nil, "Authorization", "", "X-Workspace-Id", "")

@@ -92,16 +92,26 @@ func (p *permit) close() {
 
 // next waits for the client's next frames, and checks the permit. It returns no frames if none arrived before the next
 // check.
-func (p *permit) next(ctx context.Context, r *chat.Reader) ([]chat.EncodedFrame, error) {
+func (p *permit) next(ctx context.Context, r *chat.Reader) (frames []chat.EncodedFrame, err error) {
+	err = p.wait(ctx, func(ctx context.Context) (err error) {
+		frames, err = r.Next(ctx)
+		return err
+	})
+	return frames, err
+}
+
+// wait calls f with a context that ends when the permit must be checked, and then checks it. The end of that context is
+// no error.
+func (p *permit) wait(ctx context.Context, f func(context.Context) error) error {
 	wait, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.checkDue, cancel)()
-	frames, err := r.Next(wait)
+	err := f(wait)
 	if err != nil && ctx.Err() == nil && p.checkDue.Err() != nil {
-		frames, err = nil, nil
+		err = nil
 	}
 	if err == nil {
 		err = p.check(ctx)
 	}
-	return frames, err
+	return err
 }

@@ -128,7 +128,7 @@ func (p *playgroundTranslator) translate(e *eventWriter, l chat.EncodedFrame) er
 		e := as("media")
 		e.Attachments, e.Message = f.Attachments, f.Text
 		put(e)
-	case reeve.FrameConnected, reeve.FramePong:
+	case reeve.FrameConnected, reeve.FramePong, reeve.FrameReport:
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ const readyTimeout = 3 * time.Second
 // readinessHandler reports whether the server can serve requests.
 type readinessHandler struct {
 	errors errorWriter
-	held   func(context.Context) bool  // may be nil
-	ready  func(context.Context) error // may be nil
+	held   func(context.Context) bool  // reports whether the server is held; may be nil
+	ready  func(context.Context) error // checks the store; may be nil
 }
 
 // ServeHTTP serves GET /readyz.

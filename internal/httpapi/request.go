@@ -14,6 +14,7 @@ const (
 	principalKey ctxKey = iota
 	requestKey
 	attemptKey
+	openRequestKey
 )
 
 // request holds the id and the logger of a request.

@@ -8,8 +8,8 @@ import (
 	"reeve"
 )
 
-// registerRoutes registers every route under /api, those of conversations, the journal, automations, mail and branches
-// through their own functions.
+// registerRoutes registers every route under /api. The routes of conversations, the journal, automations, mail and
+// branches have their own functions.
 func registerRoutes(router huma.API, s *services) {
 	const (
 		get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch,
@@ -21,6 +21,8 @@ func registerRoutes(router huma.API, s *services) {
 	handle(router, route{get, "/api/tools", "listTools", "List the tools of the catalogue", "tools", viewer, 0},
 		tools.list)
 	handle(router, route{post, "/api/tools", "createTool", "Define a tool", "tools", member, created}, tools.create)
+	handle(router, route{get, "/api/tools/export", "exportTools", "Export tools in the format of another program",
+		"tools", viewer, 0}, tools.export)
 	handle(router, route{get, "/api/tools/{id}", "getTool", "Get a tool", "tools", viewer, 0}, tools.get)
 	handle(router, route{put, "/api/tools/{id}", "updateTool", "Update a defined tool", "tools", member, 0},
 		tools.update)
@@ -50,9 +52,16 @@ func registerRoutes(router huma.API, s *services) {
 	handle(router, route{put, "/api/agents/{agentId}/state", "putAgentState", "Replace an agent's state slots",
 		"agents",
 		member, 0}, agents.putState)
+	handle(router, route{put, "/api/agents/{agentId}/wake-plan", "putAgentWakePlan",
+		"Set until when an agent sleeps and when it wakes itself", "agents", member, 0}, agents.putWakePlan)
 	handle(router, route{get, "/api/agents/{agentId}/runtime", "getAgentRuntime",
 		"Get an agent's runtime state on this node",
 		"agents", viewer, 0}, agents.getRuntime)
+	summaries := &summaryHandlers{db: s.DB}
+	handle(router, route{get, "/api/agents/{agentId}/summaries", "listSummaries",
+		"List an agent's summaries of turns and runs", "agents", viewer, 0}, summaries.list)
+	handle(router, route{post, "/api/agents/{agentId}/summaries/{summaryId}/retry", "retrySummary",
+		"Try a failed summary again", "agents", member, 0}, summaries.retry)
 	handle(router, route{get, "/api/agents/{agentId}/messages", "listMessages", "List the messages of a thread",
 		"agents", viewer, 0},
 		agents.listMessages)
@@ -88,10 +97,16 @@ func registerRoutes(router huma.API, s *services) {
 	handle(router, route{get, "/api/inbox", "getInbox", "List everything that waits for a person", "approvals", viewer,
 		0},
 		approvals.inbox)
+	handle(router, route{get, "/api/inbox/count", "countInbox", "Count what waits for a person, by kind", "approvals",
+		viewer, 0}, approvals.countInbox)
 	handle(router, route{get, "/api/approvals", "listApprovals", "List approvals", "approvals", viewer, 0},
 		approvals.list)
 	handle(router, route{get, "/api/approvals/{id}", "getApproval", "Get an approval", "approvals", viewer, 0},
 		approvals.get)
+	handle(router, route{get, "/api/approvals/{id}/card", "getApprovalCard",
+		"Get an approval with everything that a person needs to decide", "approvals", viewer, 0}, approvals.card)
+	handle(router, route{post, "/api/approvals/decisions", "decideApprovals", "Approve or deny several parked calls",
+		"approvals", member, 0}, approvals.decideAll)
 	handle(router, route{post, "/api/approvals/{id}/decision", "decideApproval", "Approve or deny a parked call",
 		"approvals",
 		member, 0},
@@ -140,6 +155,12 @@ func registerRoutes(router huma.API, s *services) {
 		noContent},
 		subscriptions.remove)
 
+	changes := &changeHandlers{db: s.DB, gate: s.Gate}
+	handle(router, route{get, "/api/changes", "listChanges", "List what changed, newest first", "runs", viewer, 0},
+		changes.list)
+	handle(router, route{get, "/api/changes/{id}", "getChange", "Get a change: who, why, and the changed fields",
+		"runs", viewer, 0}, changes.get)
+
 	schedules := &scheduleHandlers{db: s.DB, planner: s.Planner, queue: s.Queue, announcer: s.announcer}
 	handle(router, route{get, "/api/schedules", "listSchedules", "List schedules", "schedules", viewer, 0},
 		schedules.list)
@@ -156,7 +177,7 @@ func registerRoutes(router huma.API, s *services) {
 	handle(router, route{get, "/api/schedules/{id}/runs", "listScheduleRuns", "List a schedule's runs", "schedules",
 		viewer, 0}, schedules.listRuns)
 
-	notes := &noteHandlers{db: s.DB, searcher: s.Notes, announcer: s.announcer}
+	notes := &noteHandlers{db: s.DB, searcher: s.Notes, consolidator: s.Consolidator, announcer: s.announcer}
 	handle(router, route{get, "/api/notes", "listNotes", "List your notes", "notes", viewer, 0}, notes.list)
 	handle(router, route{get, "/api/notes/search", "searchNotes", "Search your notes by words and meaning", "notes",
 		viewer, 0}, notes.search)
@@ -170,6 +191,12 @@ func registerRoutes(router huma.API, s *services) {
 		viewer, 0}, notes.history)
 	handle(router, route{post, "/api/notes/{id}/restore", "restoreNote", "Restore a deleted or replaced note", "notes",
 		member, 0}, notes.restore)
+	handle(router, route{post, "/api/notes/import", "importNotes", "Import notes", "notes", member, 0},
+		notes.importNotes)
+	handle(router, route{get, "/api/notes/export", "exportNotes", "List all your notes with their history", "notes",
+		viewer, 0}, notes.export)
+	handle(router, route{post, "/api/notes/consolidate", "consolidateNotes", "Propose merges of your notes", "notes",
+		member, 0}, notes.consolidate)
 	handle(router, route{post, "/api/notes/{id}/forget", "forgetNote", "Erase a note and every quote of it", "notes",
 		member, 0}, notes.forget)
 
@@ -211,6 +238,16 @@ func registerRoutes(router huma.API, s *services) {
 		tokens.create)
 	handle(router, route{del, "/api/tokens/{id}", "revokeToken", "Revoke a bearer token", "access", owner, noContent},
 		tokens.revoke)
+
+	registerSessionRoutes(router, &sessionHandlers{db: s.DB, auth: s.auth, streams: s.Streams, version: s.Version})
+	links := &consoleLinkHandlers{db: s.DB}
+	handle(router, route{post, linksPath, "createConsoleLink", "Make a link that signs in to the console once",
+		"access", viewer, created}, links.create)
+
+	events := &eventHandlers{feed: s.Feed, permits: s.permits, streams: s.Streams}
+	handle(router, route{get, workspaceEventsPath, "streamChanges", "Stream what changes in a workspace", "server",
+		viewer, 0}, events.stream)
+	documentStream(router, workspaceEventsPath, get, "200", nil)
 
 	secrets := &secretHandlers{db: s.DB}
 	handle(router, route{get, "/api/secrets", "listSecrets", "List the names of secrets", "access", owner, 0},

@@ -36,9 +36,19 @@ func (h *scheduleHandlers) list(ctx context.Context, who reeve.Principal, in *st
 			}
 			f.Agent = a.ID
 		}
-		var err error
-		out.Body.Schedules, out.Body.Total, err = snap.Queue().ListTimers(ctx, who.Workspace, f)
-		return err
+		list, total, err := snap.Queue().ListTimers(ctx, who.Workspace, f)
+		if err != nil {
+			return err
+		}
+		out.Body.Schedules, out.Body.Total = make([]api.ListedSchedule, len(list)), total
+		for i, t := range list {
+			reach, err := h.getReach(ctx, snap, t)
+			if err != nil {
+				return err
+			}
+			out.Body.Schedules[i] = api.ListedSchedule{Timer: t, Reach: reach}
+		}
+		return nil
 	})
 }
 
@@ -50,6 +60,9 @@ func (h *scheduleHandlers) get(ctx context.Context, who reeve.Principal, in *IDP
 			return err
 		}
 		out.Body.Timer, out.Body.Why = t, h.planner.WhyDisabled(t)
+		if out.Body.Reach, err = h.getReach(ctx, snap, t); err != nil {
+			return err
+		}
 		if t.State == reeve.TimerActive {
 			out.Body.Upcoming = h.planner.Upcoming(t, snap.Now())
 		}
@@ -68,6 +81,9 @@ func (h *scheduleHandlers) create(ctx context.Context, who reeve.Principal, in *
 	out := &body[api.Schedule]{}
 	err := h.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
 		a, err := tx.Agents().GetAgent(ctx, who.Workspace, in.Body.Agent)
+		if err == nil {
+			err = a.CheckWakes(reeve.ReasonTimer)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -87,6 +103,10 @@ func (h *scheduleHandlers) create(ctx context.Context, who reeve.Principal, in *
 		}
 		out.Body.Timer = t
 		if err := tx.Queue().PutTimer(ctx, t); err != nil {
+			return nil, err
+		}
+		out.Body.Reach = newScheduleReach(t, a)
+		if err := recordTimerChange(ctx, tx, who, nil, &t); err != nil {
 			return nil, err
 		}
 		return t.Tokens(), tx.Ledger().SaveResponse(ctx, out.Body)
@@ -110,6 +130,9 @@ func (h *scheduleHandlers) update(ctx context.Context, who reeve.Principal, in *
 		old := t
 		if in.Body.Agent != "" {
 			a, err := tx.Agents().GetAgent(ctx, who.Workspace, in.Body.Agent)
+			if err == nil && a.ID != t.AgentID {
+				err = a.CheckWakes(reeve.ReasonTimer)
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -118,10 +141,14 @@ func (h *scheduleHandlers) update(ctx context.Context, who reeve.Principal, in *
 		if t, out.Body.Upcoming, err = h.planner.ApplyToExisting(ctx, tx, t, in.Body); err != nil {
 			return nil, err
 		}
-		if out.Body.Timer = t; t.Equal(old) {
-			return nil, nil
+		out.Body.Timer = t
+		if out.Body.Reach, err = h.getReach(ctx, &tx.Snap, t); err != nil || t.Equal(old) {
+			return nil, err
 		}
 		out.Body.UpdatedAt = tx.Now()
+		if err := recordTimerChange(ctx, tx, who, &old, &t); err != nil {
+			return nil, err
+		}
 		return t.Tokens(), tx.Queue().PutTimer(ctx, t)
 	})
 	if err == nil {
@@ -136,8 +163,38 @@ func (h *scheduleHandlers) remove(ctx context.Context, who reeve.Principal, in *
 		if err != nil {
 			return nil, err
 		}
+		if err := recordTimerChange(ctx, tx, who, &t, nil); err != nil {
+			return nil, err
+		}
 		return t.Tokens(), tx.Queue().DeleteTimer(ctx, who.Workspace, t.ID)
 	})
+}
+
+// recordTimerChange records what a person changed of a schedule.
+func recordTimerChange(ctx context.Context, tx *store.Tx, who reeve.Principal, before, after *reeve.Timer) error {
+	change, err := store.DiffTimer(before, after)
+	if err != nil {
+		return err
+	}
+	return tx.Queue().InsertPersonChanges(ctx, who.Workspace, who.User, change)
+}
+
+// newScheduleReach reports whether a schedule of an agent can fire.
+func newScheduleReach(t reeve.Timer, a reeve.Agent) api.Reach {
+	why := a.WhyNotWoken(reeve.ReasonTimer)
+	if t.State != reeve.TimerActive {
+		why = "the schedule is " + string(t.State)
+	}
+	return api.Reach{CanFire: why == "", WhyNot: why}
+}
+
+// getReach is newScheduleReach for the schedule's agent.
+func (h *scheduleHandlers) getReach(ctx context.Context, snap *store.Snap, t reeve.Timer) (api.Reach, error) {
+	a, found, err := snap.Agents().FindAgent(ctx, t.WorkspaceID, t.AgentID)
+	if err == nil && !found {
+		return api.Reach{WhyNot: "the agent is gone"}, nil
+	}
+	return newScheduleReach(t, a), err
 }
 
 func (h *scheduleHandlers) listRuns(ctx context.Context, who reeve.Principal, in *struct {

@@ -15,6 +15,7 @@ import (
 	"reeve"
 	"reeve/internal/canonjson"
 	"reeve/internal/chat"
+	"reeve/internal/feed"
 	"reeve/internal/gate"
 	"reeve/internal/store"
 	"reeve/internal/wake"
@@ -22,21 +23,22 @@ import (
 
 // Config holds the services and settings of the API.
 type Config struct {
-	DB          *store.DB
-	Gate        *gate.Gate
-	Scheduler   *wake.Scheduler
-	Queue       *wake.Queue
-	Planner     *wake.Planner
-	Chat        *chat.Service
-	Notes       NoteSearcher
-	Automations Automations
-	ScriptJobs  ScriptJobs
-	Delegations Delegations
-	Branches    Branches
-	Streams     *Streams // open streams and sockets. Default: a new set
-	Log         *slog.Logger
-	Version     string
-	StartedAt   time.Time
+	DB           *store.DB
+	Gate         *gate.Gate
+	Scheduler    *wake.Scheduler
+	Queue        *wake.Queue
+	Planner      *wake.Planner
+	Chat         *chat.Service
+	Notes        NoteSearcher
+	Consolidator NoteConsolidator
+	Automations  Automations
+	ScriptJobs   ScriptJobs
+	Delegations  Delegations
+	Branches     Branches
+	Streams      *Streams // open streams and sockets. Default: a new set
+	Log          *slog.Logger
+	Version      string
+	StartedAt    time.Time
 	// Host names that the server accepts besides loopback names. Default: none
 	Hosts []string
 	// web origins that may call the server besides its own. Default: none
@@ -51,6 +53,8 @@ type Config struct {
 	IsHeld  func(ctx context.Context) bool                   // reports whether the server is held. Default: never
 	Backup  func(ctx context.Context) (io.ReadCloser, error) // returns a copy of the database
 	Metrics http.Handler                                     // serves the metrics. Default: no metrics
+	Feed    *feed.Feed                                       // what changes. Default: no stream of changes
+	Console Console                                          // the web console. Default: none
 
 	// OpenTokens reports whether tools of the embedding program may announce changes that no built-in tool announces.
 	// Default: false
@@ -133,9 +137,10 @@ func New(cfg Config) http.Handler {
 			token: cfg.MetricsToken})
 	}
 	mux.HandleFunc("GET /docs", docs(router.OpenAPI(), cfg.Log))
-	mux.Handle("GET /{$}", http.RedirectHandler("/docs", http.StatusFound))
-	mux.HandleFunc("/", s.errors.handleUnmatched(mux))
-	return s.middleware(mux)
+	pages := &consolePages{console: cfg.Console, unmatched: s.errors.handleUnmatched(mux)}
+	mux.Handle("GET /{$}", pages)
+	mux.Handle("/", pages)
+	return s.middleware(pages.serveNavigations(mux))
 }
 
 // middleware wraps h in the checks that every request passes. The outermost check is added last.

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"net/url"
+	"strings"
 
 	"reeve"
 	"reeve/internal/chat"
@@ -9,19 +11,36 @@ import (
 )
 
 // A conversation is visible to its participants and to owners. For other callers its session and its runs do not exist,
-// wherever a request names them.
+// wherever a request names them. A session that a user names belongs to that user, unless its name begins with
+// reeve.SharedSessionPrefix.
 
-// resolveSession returns the session that a caller means by a name. "default" means the caller's own default session.
-// For owners, who see every session, it means the session that is stored under that name.
-func resolveSession(who reeve.Principal, name string) string {
-	if name == reeve.SharedDefaultSession && chat.VisibleTo(who) != "" {
-		return reeve.DefaultSession(who.User)
+// privatePrefix begins the stored names of the sessions that a user has named.
+const privatePrefix = "user:"
+
+// privateSessions returns what the stored names of a user's own sessions begin with. The escaped user contains no
+// colon, so that no user's prefix begins with that of another.
+func privateSessions(user string) string { return privatePrefix + url.QueryEscape(user) + ":" }
+
+// resolveSession returns the session that a caller means by a name: a conversation, a shared session, or else a session
+// of the caller's own. For owners, who see every session, it means the session that is stored under that name.
+func resolveSession(ctx context.Context, snap *store.Snap, who reeve.Principal, name string) (string, error) {
+	switch {
+	case name == "" || chat.VisibleTo(who) == "":
+		return name, nil
+	case name == reeve.SharedDefaultSession:
+		return reeve.DefaultSession(who.User), nil
+	case reeve.IsDefaultSession(name), strings.HasPrefix(name, reeve.SharedSessionPrefix),
+		strings.HasPrefix(name, privatePrefix), name == reeve.AutomationSession:
+		return name, nil
 	}
-	return name
+	_, err := snap.Chat().GetConversation(ctx, who.Workspace, "", name)
+	if reeve.CodeOf(err) == reeve.NotFound {
+		return privateSessions(who.User) + name, nil
+	}
+	return name, err
 }
 
-// isSessionHidden reports whether a session is the default session of another user, or a conversation that the caller
-// may not see.
+// isSessionHidden reports whether a session belongs to another user, or is a conversation that the caller may not see.
 func isSessionHidden(ctx context.Context, snap *store.Snap, who reeve.Principal, session string) (bool, error) {
 	if session == "" || chat.VisibleTo(who) == "" {
 		return false, nil
@@ -29,9 +48,12 @@ func isSessionHidden(ctx context.Context, snap *store.Snap, who reeve.Principal,
 	if reeve.IsDefaultSession(session) {
 		return session != reeve.DefaultSession(who.User), nil
 	}
+	if strings.HasPrefix(session, privatePrefix) {
+		return !strings.HasPrefix(session, privateSessions(who.User)), nil
+	}
 	if _, err := snap.Chat().GetConversation(ctx, who.Workspace, "", session); err != nil {
 		if reeve.CodeOf(err) == reeve.NotFound {
-			return false, nil // a session without a conversation is visible to the whole workspace
+			return false, nil // a shared session, or one of the owner
 		}
 		return false, err
 	}

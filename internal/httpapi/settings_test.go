@@ -188,8 +188,15 @@ func TestI06_DefaultSessionBelongsToUser(t *testing.T) {
 			wantProblem(t, h.Do("POST", calls+"/batch", object{"calls": []any{call}}, bob...), 404, reeve.NotFound)
 			wantProblem(t, h.Do("POST", calls+"/explain", call, bob...), 404, reeve.NotFound)
 		}
-		write(ann, "team", "what the team shares")
-		if got := readAll(bob, "team"); !strings.Contains(got, "what the team shares") {
+		write(ann, "work", "ann's own work")
+		if got := readAll(ann, "work") + readAll(ann, "user:ann:work"); strings.Count(got, "ann's own work") < 2 {
+			t.Errorf("ann does not see the session that she named: %s", got)
+		}
+		if got := readAll(bob, "work") + readAll(bob, "user:ann:work"); strings.Contains(got, "ann's own work") {
+			t.Errorf("bob sees the session that ann named: %s", got)
+		}
+		write(ann, "shared:team", "what the team shares")
+		if got := readAll(bob, "shared:team"); !strings.Contains(got, "what the team shares") {
 			t.Errorf("bob does not see the shared session: %s", got)
 		}
 		messages := decode[api.MessageList](t, h.Want(200, nil, "GET", "/api/agents/clerk/messages", nil)).Messages

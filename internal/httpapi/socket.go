@@ -53,7 +53,7 @@ type socketClient struct {
 	socketConn
 	r            *http.Request
 	who          reeve.Principal
-	token        string
+	secret       secret
 	conversation string
 	after        int64 // last sequence number that the client has; -1 for only new frames
 	reader       *chat.Reader
@@ -61,7 +61,7 @@ type socketClient struct {
 
 // ServeHTTP connects a client to a conversation.
 func (s *conversationSockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	l := &socketClient{conversationSockets: s, r: r, conversation: r.PathValue("id"), token: socketToken(r)}
+	l := &socketClient{conversationSockets: s, r: r, conversation: r.PathValue("id"), secret: socketSecret(r)}
 	after, err := l.checkRequest()
 	if err != nil {
 		s.errors.write(w, r, err)
@@ -88,15 +88,19 @@ func (s *conversationSockets) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 	l.serve()
 }
 
-// socketToken returns the token of a handshake, from the Authorization header or from a subprotocol.
-func socketToken(r *http.Request) string {
+// socketSecret returns the secret of a handshake: the token of the Authorization header or of a subprotocol, or the
+// cookie of the console.
+func socketSecret(r *http.Request) secret {
 	token := bearerToken(r)
 	for _, p := range strings.Split(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
 		if t, ok := strings.CutPrefix(strings.TrimSpace(p), tokenSubprotocol); ok && token == "" {
 			token = t
 		}
 	}
-	return token
+	if token == "" {
+		return secretOf(r)
+	}
+	return secret{reeve.BearerToken, token}
 }
 
 // checkRequest checks the handshake, the token and the access to the conversation. It returns the sequence number after
@@ -109,7 +113,7 @@ func (l *socketClient) checkRequest() (after int64, err error) {
 	if err := checkHandshake(l.r); err != nil {
 		return 0, err
 	}
-	if l.who, err = l.auth.identifySocket(l.r, l.token); err != nil {
+	if l.who, err = l.auth.identifySocket(l.r, l.secret); err != nil {
 		return 0, err
 	}
 	if err := checkConversationAccess(l.r.Context(), l.db, l.who, l.conversation); err != nil {
@@ -146,12 +150,12 @@ func checkHandshake(r *http.Request) error {
 
 // identifySocket returns the principal of a WebSocket's client. It is called for each frame, because the token may be
 // revoked while the client is connected.
-func (a *authenticator) identifySocket(r *http.Request, token string) (reeve.Principal, error) {
+func (a *authenticator) identifySocket(r *http.Request, s secret) (reeve.Principal, error) {
 	workspace := r.Header.Get("X-Workspace-Id")
 	if workspace == "" {
 		workspace = r.URL.Query().Get("workspace")
 	}
-	return a.identify(r, token, workspace)
+	return a.identify(r, s, workspace)
 }
 
 // serve sends and receives frames until the client disconnects or the server closes the connection.
@@ -295,7 +299,7 @@ func (l *socketClient) handleFrame(ctx context.Context, b []byte) error {
 	if err != nil {
 		return err
 	}
-	who, err := l.auth.identifySocket(l.r, l.token)
+	who, err := l.auth.identifySocket(l.r, l.secret)
 	if err != nil {
 		return err
 	}
@@ -316,7 +320,7 @@ func (l *socketClient) handleFrame(ctx context.Context, b []byte) error {
 		_, err = l.canceler.cancel(ctx, who, l.conversation, f.TurnID)
 	case api.ClientApprove, api.ClientDeny:
 		_, err = l.gate.Inbox.DecideApproval(ctx, who.Workspace, f.ApprovalID, f.Type == api.ClientApprove, who.User,
-			f.Comment)
+			f.Comment, "")
 	}
 	return err
 }

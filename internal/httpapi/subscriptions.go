@@ -26,9 +26,39 @@ func (h *subscriptionHandlers) list(ctx context.Context, who reeve.Principal,
 		if err != nil {
 			return err
 		}
-		out.Body.Subscriptions, err = snap.Queue().ListSubscriptions(ctx, who.Workspace, a.ID)
+		list, err := snap.Queue().ListSubscriptions(ctx, who.Workspace, a.ID)
+		out.Body.Subscriptions = []api.ListedSubscription{}
+		for _, s := range list {
+			out.Body.Subscriptions = append(out.Body.Subscriptions,
+				api.ListedSubscription{Subscription: s, Reach: h.newReach(s, a)})
+		}
 		return err
 	})
+}
+
+// newReach reports whether a subscription can wake its agent.
+func (h *subscriptionHandlers) newReach(s reeve.Subscription, a reeve.Agent) api.Reach {
+	why := a.WhyNotWoken(reeve.ReasonSubscription)
+	if why == "" && !h.openTokens && s.Predicate != "" && !hasEntity(s.Token) {
+		why = "its predicate never holds, because " + s.Token.Name + " has no entity"
+	}
+	return api.Reach{CanFire: why == "", WhyNot: why}
+}
+
+// hasEntity reports whether a change with the token can have an entity that a predicate sees.
+func hasEntity(t reeve.Token) bool {
+	kind, _, _ := strings.Cut(t.Name, ".")
+	switch t.Class {
+	case reeve.SemanticKey:
+		return reeve.IsJournalKey(t.Name)
+	case reeve.Subtype:
+		return kind == "task" || kind == "time_entry" || kind == "rating"
+	case reeve.EntityID:
+		prefix, _, _ := strings.Cut(t.Name, "_")
+		return !strings.Contains(t.Name, "/") && prefix != reeve.PrefixAgent && prefix != reeve.PrefixSchedule &&
+			prefix != reeve.PrefixConversation
+	}
+	return true
 }
 
 func (h *subscriptionHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
@@ -44,12 +74,16 @@ func (h *subscriptionHandlers) create(ctx context.Context, who reeve.Principal, 
 		if err != nil {
 			return err
 		}
-		if a.Lifecycle == reeve.AgentDestroyed {
-			return reeve.Errorf(reeve.Conflict, "the agent is destroyed")
+		if err := a.CheckWakes(reeve.ReasonSubscription); err != nil {
+			return err
 		}
 		watched := reeve.Token{Class: in.Body.Class, Name: in.Body.Name}
 		if err := h.checkToken(ctx, &tx.Snap, who, watched); err != nil {
 			return err
+		}
+		if in.Body.Predicate != "" && !h.openTokens && !hasEntity(watched) {
+			return reeve.InvalidField("/predicate", "never holds, because "+watched.Name+" has no entity",
+				"no predicate, or a key of the journal such as TASK")
 		}
 		out.Body = reeve.Subscription{ID: tx.NewID(reeve.PrefixSubscription), WorkspaceID: who.Workspace, AgentID: a.ID,
 			UserID: who.User, Token: watched,
@@ -71,12 +105,13 @@ func (h *subscriptionHandlers) remove(ctx context.Context, who reeve.Principal, 
 func knownKeys() []string {
 	return []string{reeve.KeyTask, reeve.KeyCategory, reeve.KeyLabel, reeve.KeyChecklist, reeve.KeyTimeEntry,
 		reeve.KeyDayPlan, reeve.KeyRating, reeve.KeyAgentState,
-		"SCHEDULE", "FILE", "SESSION_FILE", "SCRATCHPAD", "MEDIA", "NOTIFICATION"}
+		reeve.KeyAgent, reeve.KeyAgentMessage, reeve.KeySchedule, reeve.KeyScheduleFired, reeve.KeyScheduleEnded,
+		"FILE", "SESSION_FILE", "SCRATCHPAD", "MEDIA", "NOTIFICATION"}
 }
 
 // knownSubtypes returns the subtypes that built-in tools announce.
 func knownSubtypes() []string {
-	list := []string{"time_entry.running", "time_entry.ended"}
+	list := append([]string{"time_entry.running", "time_entry.ended"}, reeve.WatchSubtypes()...)
 	for _, target := range reeve.RatingTargets() {
 		list = append(list, "rating."+string(target))
 	}

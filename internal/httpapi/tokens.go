@@ -10,7 +10,7 @@ import (
 	"reeve/internal/store"
 )
 
-// tokenHandlers serves bearer tokens.
+// tokenHandlers serves bearer tokens, and lists and revokes sessions of the console.
 type tokenHandlers struct {
 	db      *store.DB
 	streams *Streams
@@ -53,7 +53,7 @@ func (h *tokenHandlers) create(ctx context.Context, who reeve.Principal, in *str
 		if err != nil {
 			return err
 		}
-		t := reeve.AccessToken{Name: in.Body.Name, User: in.Body.User, Role: in.Body.Role,
+		t := reeve.AccessToken{Kind: reeve.BearerToken, Name: in.Body.Name, User: in.Body.User, Role: in.Body.Role,
 			Workspaces: in.Body.Workspaces, CreatedAt: tx.Now(), ExpiresAt: expires}
 		if t.User == "" {
 			t.User = who.User

@@ -9,6 +9,7 @@ import (
 	"reeve/api"
 	"reeve/internal/gate"
 	"reeve/internal/store"
+	"reeve/internal/toolexport"
 )
 
 // newToolView returns a tool as the API shows it.
@@ -16,12 +17,40 @@ func newToolView(t reeve.Tool, config json.RawMessage) api.ToolView {
 	return api.ToolView{Tool: t, ParametersSchema: string(t.Parameters), Config: config}
 }
 
-// newAttachedToolView returns a tool with an agent's settings. Missing settings become an empty object.
+// newAttachedToolView returns a tool with an agent's settings. Missing settings become an empty object. The values of
+// settings that the schema marks as writeOnly are not shown.
 func newAttachedToolView(t reeve.Tool, config json.RawMessage) api.ToolView {
 	if len(config) == 0 {
 		config = json.RawMessage("{}")
 	}
-	return newToolView(t, config)
+	return newToolView(t, hideSettings(t, config))
+}
+
+// hideSettings replaces the values of settings that the schema marks as writeOnly.
+func hideSettings(t reeve.Tool, config json.RawMessage) json.RawMessage {
+	var schema struct {
+		Properties map[string]struct {
+			WriteOnly bool `json:"writeOnly"`
+		} `json:"properties"`
+	}
+	var given map[string]any
+	if json.Unmarshal(t.ConfigSchema, &schema) != nil || json.Unmarshal(config, &given) != nil {
+		return config
+	}
+	changed := false
+	for name, p := range schema.Properties {
+		if _, ok := given[name]; ok && p.WriteOnly {
+			given[name], changed = reeve.Redacted, true
+		}
+	}
+	if !changed {
+		return config
+	}
+	out, err := json.Marshal(given)
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return out
 }
 
 // toolHandlers serves the tool catalogue and the tools of agents.
@@ -108,6 +137,36 @@ func (h *toolHandlers) listAttached(ctx context.Context, who reeve.Principal,
 		out.Body.Tools[i].Broken = h.gate.Catalogue.WhyBroken(out.Body.Tools[i].Tool)
 	}
 	return out, err
+}
+
+// export returns the tools of the workspace or of an agent in a format of another program.
+func (h *toolHandlers) export(ctx context.Context, who reeve.Principal, in *struct {
+	Scoped
+	Format string `query:"format" required:"true" enum:"openai,openai-responses,anthropic,gemini,mcp,langchain" doc:"Program that takes the tools"`
+	Agent  string `query:"agent" maxLength:"128" doc:"Name or id of an agent: only the tools that it can call. Default: all tools"`
+}) (*body[api.ToolExport], error) {
+	var views []api.ToolView
+	if in.Agent != "" {
+		l, err := h.listAttached(ctx, who, &AgentPath{Scoped: in.Scoped, Agent: in.Agent})
+		if err != nil {
+			return nil, err
+		}
+		views = l.Body.Tools
+	} else {
+		list, err := h.gate.Catalogue.Tools(ctx, who.Workspace, "")
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range list {
+			views = append(views, newToolView(t, nil))
+		}
+	}
+	tools := make([]reeve.Tool, len(views))
+	for i, v := range views {
+		tools[i] = v.Tool
+	}
+	out, err := toolexport.New(in.Format, tools)
+	return &body[api.ToolExport]{out}, err
 }
 
 func (h *toolHandlers) attach(ctx context.Context, who reeve.Principal, in *struct {

@@ -10,9 +10,9 @@ import (
 // quotesPerStep bounds the rows of a table that one transaction changes.
 const quotesPerStep = 200
 
-// Forget erases a note with its history, and its text wherever the ledger quotes it: in calls, messages, summaries,
-// runs, approvals and outputs. It leaves a tombstone without text. If it is interrupted, the note is still there, and
-// Forget can be called again. It does nothing for a note that is already forgotten.
+// Forget erases a note with its history, and its text wherever it is quoted: in calls, messages, summaries, runs,
+// approvals, records of changes and outputs. It leaves a tombstone without text. If it is interrupted, the note is
+// still there, and Forget can be called again. It does nothing for a note that is already forgotten.
 func (r *Notes) Forget(ctx context.Context, workspace, user, id, operation string) (reeve.NoteErasure, error) {
 	out := reeve.NoteErasure{ID: id, Erased: map[string]int64{}, NotReached: []string{}}
 	var note reeve.Note

@@ -16,12 +16,14 @@ const (
 	pollInterval    = 15 * time.Second // time between checks for summaries queued by other servers
 	firstRetryDelay = 30 * time.Second // delay before a failed summary is tried again; doubles with each attempt
 	maxAttempts     = 5
+	modelAttempts   = 3           // attempts with the model; later ones summarize by rules
 	errorDelay      = time.Second // delay after a failed step
 )
 
 // Gate calls models within budgets.
 type Gate interface {
-	AskModel(ctx context.Context, who reeve.Call, most reeve.Amount, ask func(context.Context) (reeve.Amount, error),
+	AskModel(ctx context.Context, who reeve.Call, cost reeve.ModelCost,
+		ask func(ctx context.Context, maxOutput int64) (reeve.Amount, error),
 		keep func(context.Context, *store.Tx) error) error
 }
 
@@ -34,7 +36,7 @@ type Config struct {
 	Process string // id of this process; it must be registered in the store
 }
 
-// Summarizer makes summaries of old turns.
+// Summarizer makes summaries of old turns and runs.
 type Summarizer struct {
 	Config
 	summaryQueued notify.Signal
@@ -115,7 +117,7 @@ func (r *Summarizer) delayRetry(ctx context.Context, job store.Summary, cause er
 			retryAt = tx.Now()
 		case job.Attempts >= maxAttempts || e.Code == reeve.NotFound || e.Code == reeve.Validation:
 			retryAt = time.Time{}
-			r.Log.Warn("cannot summarize a conversation", "conversation", job.ConversationID, "error", cause)
+			r.Log.Warn("cannot make a summary", "thread", job.ThreadID, "error", cause)
 		}
 		return tx.Chat().DelaySummary(ctx, job, retryAt, e)
 	})

@@ -40,8 +40,8 @@ func findPartialPrivateKey(text string) int {
 	return at
 }
 
-// findPartialFirstLine returns the offset of a first line of a private key that is cut off by the end of text, or
-// len(text).
+// findPartialFirstLine returns the offset at which text ends inside the first line of a private key. If it does not end
+// inside one, findPartialFirstLine returns len(text).
 func findPartialFirstLine(text, begin string) int {
 	i := strings.LastIndex(text, begin)
 	if i < 0 || strings.Contains(text[i+len(begin):], pemDashes) || len(text)-i > 60 {
@@ -127,7 +127,7 @@ func readKeyBody(text string, at int, label string) (b keyBody) {
 // keyHeader matches a header before the body of a key, as in RFC 1421 and OpenPGP.
 var keyHeader = regexp.MustCompile(`^(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID): [^\n\\]*`)
 
-// keyRun returns the length of the base64 at the start of s, in which JSON may escape slashes.
+// keyRun returns the length of the base64 at the start of s. A slash may be escaped as in JSON.
 func keyRun(s string) (n int) {
 	for {
 		n += prefixLen(s[n:], std64)

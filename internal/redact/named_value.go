@@ -135,7 +135,7 @@ func namedValue(text, folded string, i int) (from, to int) {
 	return valueAt(text, at, word, separator, hasSpace)
 }
 
-// nameAt reads the rest of the name that contains the word at i. It returns false if the name is not that of a secret.
+// nameAt reads the rest of the name that contains the word at i. It returns false if the name does not name a secret.
 func nameAt(folded string, i int) (word string, end int, ok bool) {
 	for _, w := range secretWords {
 		if strings.HasPrefix(folded[i:], w) {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -12,29 +13,34 @@ import (
 type Credential struct {
 	reeve.AccessToken
 	Hash   string
-	Server bool // the token in the server's data directory, valid in every workspace; no API sets it
+	Parent string // sessions and links only: the token that they derive from and end with
+	Server bool   // the token in the server's data directory, valid in every workspace; no API sets it
 }
 
-const credentialColumns = `id, name, user_name, role, hash, created_at, expires_at, revoked_at, server`
+const credentialColumns = `id, name, user_name, role, hash, created_at, expires_at, revoked_at, server, kind,
+	parent_id`
 
 func scanCredential(r scanner) (c Credential, err error) {
 	defer wrapCorrupt("access_tokens", &c.ID, &err)
 	var created, expires, revoked, server int64
-	if err := r.Scan(&c.ID, &c.Name, &c.User, &c.Role, &c.Hash, &created, &expires, &revoked, &server); err != nil {
+	if err := r.Scan(&c.ID, &c.Name, &c.User, &c.Role, &c.Hash, &created, &expires, &revoked, &server,
+		&c.Kind, &c.Parent); err != nil {
 		return c, err
 	}
 	c.CreatedAt, c.ExpiresAt, c.RevokedAt, c.Server = reeve.FromMillis(created), timeOrNil(expires), timeOrNil(revoked),
 		server != 0
+	isKind := c.Kind == reeve.BearerToken || c.Kind == reeve.ConsoleSession || c.Kind == reeve.ConsoleLink
 	return c, firstError(checkKnown("user_name", c.User != ""), checkKnown("role", slices.Contains(reeve.Roles(),
-		c.Role)))
+		c.Role)), checkKnown("kind", isKind))
 }
 
-// InsertCredential inserts a token and the workspaces in which it is valid.
+// InsertCredential inserts a token, session or link and the workspaces in which it is valid.
 func (t AgentsTx) InsertCredential(ctx context.Context, c Credential) error {
+	t.tx.Announce("", TopicTokens, "", "")
 	if err := t.tx.exec(ctx, `INSERT INTO access_tokens (`+credentialColumns+
-		`) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8)`,
+		`) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9, $10)`,
 		c.ID, c.Name, c.User, string(c.Role), c.Hash, reeve.Millis(c.CreatedAt), millisOrZero(c.ExpiresAt),
-		boolToInt(c.Server)); err != nil {
+		boolToInt(c.Server), string(cmp.Or(c.Kind, reeve.BearerToken)), c.Parent); err != nil {
 		return err
 	}
 	for _, w := range c.Workspaces {
@@ -78,10 +84,11 @@ func (s Agents) credentialWorkspaces(ctx context.Context, c Credential) ([]strin
 		`SELECT workspace_id FROM access_token_workspaces WHERE token_id = $1 ORDER BY workspace_id`, c.ID)
 }
 
-// ListCredentials returns the tokens that are valid in a workspace.
+// ListCredentials returns the bearer tokens and console sessions that are valid in a workspace.
 func (s Agents) ListCredentials(ctx context.Context, workspace string) ([]Credential, error) {
 	list, err := queryAll(ctx, s.Snap, scanCredential, `SELECT `+credentialColumns+` FROM access_tokens
-		WHERE server = 1 OR id IN (SELECT token_id FROM access_token_workspaces WHERE workspace_id = $1) ORDER BY id`,
+		WHERE kind <> 'link' AND (server = 1 OR id IN (SELECT token_id FROM access_token_workspaces
+		WHERE workspace_id = $1)) ORDER BY id`,
 		workspace)
 	for i := range list {
 		if err == nil {
@@ -99,8 +106,32 @@ func (s Agents) HasUser(ctx context.Context, workspace, user string) (bool, erro
 	return ok, err
 }
 
-// RevokeCredential revokes a token.
+// RevokeCredential revokes a token, and the sessions and links that derive from it.
 func (t AgentsTx) RevokeCredential(ctx context.Context, id string, at time.Time) error {
-	return t.tx.exec(ctx, `UPDATE access_tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at = 0`, id,
-		reeve.Millis(at))
+	t.tx.Announce("", TopicTokens, "", "")
+	const revoke = `UPDATE access_tokens SET revoked_at = $2 WHERE revoked_at = 0 AND `
+	return firstError(t.tx.exec(ctx, revoke+`id = $1`, id, reeve.Millis(at)),
+		t.tx.exec(ctx, revoke+`parent_id <> '' AND parent_id = $1`, id, reeve.Millis(at)))
+}
+
+// UseLink uses up a link of the console. It returns false if the link was used, revoked or has expired, also if another
+// transaction uses it at the same time.
+func (t AgentsTx) UseLink(ctx context.Context, id string) (bool, error) {
+	n, err := t.tx.execCount(ctx, `UPDATE access_tokens SET revoked_at = $2 WHERE id = $1 AND kind = 'link'
+		AND revoked_at = 0 AND expires_at > $2`, id, reeve.Millis(t.now))
+	return n == 1, err
+}
+
+// LockCredential is like GetCredential, but keeps others from revoking the token until the transaction ends.
+func (t AgentsTx) LockCredential(ctx context.Context, id string) (Credential, bool, error) {
+	if _, _, err := queryOne(ctx, t.Snap, scanValue[string], `SELECT id FROM access_tokens WHERE id = $1`+
+		t.db.engine.ShareClause(), id); err != nil {
+		return Credential{}, false, err
+	}
+	return t.GetCredential(ctx, id)
+}
+
+// DeleteExpiredSessions deletes the sessions and links of the console that expired before a time.
+func (t AgentsTx) DeleteExpiredSessions(ctx context.Context, before time.Time) error {
+	return t.tx.exec(ctx, `DELETE FROM access_tokens WHERE parent_id <> '' AND expires_at < $1`, reeve.Millis(before))
 }

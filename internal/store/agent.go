@@ -41,6 +41,7 @@ func scanAgent(r scanner) (a reeve.Agent, err error) {
 
 // InsertAgent inserts an agent. It fails if the workspace has an agent with the same name.
 func (t AgentsTx) InsertAgent(ctx context.Context, a reeve.Agent) error {
+	t.tx.Announce(a.WorkspaceID, TopicAgents, a.ID, "")
 	if err := t.tx.lockNode(ctx); err != nil { // before the unique name is locked; see Tx.BeginRevision
 		return err
 	}
@@ -92,6 +93,7 @@ func (s Agents) ListAgents(ctx context.Context, workspace, after string, limit i
 // UpdateAgent replaces an agent's settings, increments its workspace's revision, and applies a stop or the end of the
 // agent to its wakes.
 func (t AgentsTx) UpdateAgent(ctx context.Context, a reeve.Agent) error {
+	t.tx.Announce(a.WorkspaceID, TopicAgents, a.ID, "")
 	if err := t.tx.IncrementRevision(ctx, a.WorkspaceID); err != nil {
 		return err
 	}
@@ -108,7 +110,7 @@ func (t AgentsTx) UpdateAgent(ctx context.Context, a reeve.Agent) error {
 		reeve.Millis(a.CreatedAt)); err != nil {
 		return err
 	}
-	return t.tx.Queue().applyAgentState(ctx, a)
+	return t.tx.Queue().applyLifecycle(ctx, a)
 }
 
 // ChangeAgent is UpdateAgent for settings that all nodes share. It also stamps the agent.
@@ -126,6 +128,7 @@ func (t AgentsTx) StampAgent(ctx context.Context, id string) error {
 
 // DeleteAgent deletes an agent and its attachments. Its calls stay, and so do the notes that it wrote.
 func (t AgentsTx) DeleteAgent(ctx context.Context, workspace, id string) error {
+	t.tx.Announce(workspace, TopicAgents, id, "")
 	if err := t.tx.BeginRevision(ctx, workspace); err != nil {
 		return err
 	}
@@ -299,4 +302,17 @@ func modeOrDefault(a reeve.Agent) reeve.Mode {
 		return reeve.Hybrid
 	}
 	return a.Mode
+}
+
+// AgentNames returns the names of agents by id. Agents that do not exist are left out.
+func (s Agents) AgentNames(ctx context.Context, ids []string) (map[string]string, error) {
+	slices.Sort(ids)
+	type row struct{ id, name string }
+	list, err := queryIn(ctx, s.Snap, func(r scanner) (v row, err error) { return v, r.Scan(&v.id, &v.name) },
+		`SELECT id, name FROM agents WHERE id IN (?)`, slices.Compact(ids))
+	names := make(map[string]string, len(list))
+	for _, v := range list {
+		names[v.id] = v.name
+	}
+	return names, err
 }

@@ -22,6 +22,7 @@ func scanApproval(r scanner) (a reeve.Approval, err error) {
 
 // InsertApproval inserts a pending approval.
 func (t LedgerTx) InsertApproval(ctx context.Context, a reeve.Approval) error {
+	t.tx.announceInbox(a.WorkspaceID, TopicApprovals, a.ID, "")
 	return t.tx.exec(ctx, `INSERT INTO approvals (`+approvalColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, '', '', 0, $15, $16)`,
 		a.ID, a.WorkspaceID, a.OperationID, a.CallID, a.AgentID, a.Tool, reeve.SanitizeText(a.Args), a.ArgsHash,
@@ -88,6 +89,7 @@ func (s Ledger) NextExpiry(ctx context.Context) (int64, bool, error) {
 // TransitionApproval stores the decision on an approval. It returns a Conflict if the approval is no longer in the
 // state from.
 func (t LedgerTx) TransitionApproval(ctx context.Context, a reeve.Approval, from reeve.ApprovalState) error {
+	t.tx.announceInbox(a.WorkspaceID, TopicApprovals, a.ID, "")
 	n, err := t.tx.execCount(ctx,
 		`UPDATE approvals SET state = $3, decided_by = $4, comment = $5, decided_at = $6 WHERE id = $1 AND state = $2`,
 		a.ID, string(from), string(a.State), a.DecidedBy, reeve.SanitizeText(a.Comment), reeve.Millis(t.now))

@@ -38,6 +38,7 @@ func scanAutomation(r scanner) (m reeve.Automation, err error) {
 
 // PutAutomation makes an agent an automation, or updates its active version and whether it is paused.
 func (t AutomationsTx) PutAutomation(ctx context.Context, m reeve.Automation) error {
+	t.tx.Announce(m.WorkspaceID, TopicAutomations, m.AgentID, "")
 	return t.tx.exec(ctx, `INSERT INTO automations (agent_id, workspace_id, script_id, paused_at, paused_run, owner,
 		created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $7, $6, $6)
 		ON CONFLICT (agent_id) DO UPDATE SET script_id = $3, paused_at = $4, paused_run = $5, updated_at = $6`,
@@ -162,6 +163,7 @@ func scanScript(r scanner) (v reeve.ScriptVersion, err error) {
 
 // InsertScript inserts a script version. It fails if the version exists.
 func (t AutomationsTx) InsertScript(ctx context.Context, v reeve.ScriptVersion) error {
+	t.tx.Announce(v.WorkspaceID, TopicAutomations, v.AgentID, "")
 	return t.tx.execMapFault(ctx, func(f Fault) error {
 		if f.Kind == FaultUnique {
 			return reeve.Errorf(reeve.AlreadyExists, "version %s already exists", v.Version()).

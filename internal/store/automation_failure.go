@@ -20,6 +20,8 @@ func (s Runs) FindFailure(ctx context.Context, agent string) (reeve.FailureState
 
 // PutFailure stores an automation's failure state.
 func (t RunsTx) PutFailure(ctx context.Context, v reeve.FailureState) error {
+	t.tx.Announce(v.WorkspaceID, TopicAutomations, v.AgentID, "")
+	t.tx.Announce(v.WorkspaceID, TopicInbox, "", "")
 	return t.tx.exec(ctx, `INSERT INTO automation_failures (agent_id, workspace_id, class, code, message, run_id,
 		root_id, tries, fixes, retry_at, retry_key, stopped_at, script_job_id, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
@@ -33,6 +35,8 @@ func (t RunsTx) PutFailure(ctx context.Context, v reeve.FailureState) error {
 
 // DeleteFailure clears an automation's failure state.
 func (t RunsTx) DeleteFailure(ctx context.Context, agent string) error {
+	t.tx.Announce("", TopicAutomations, "", "")
+	t.tx.Announce("", TopicInbox, "", "")
 	return t.tx.exec(ctx, `DELETE FROM automation_failures WHERE agent_id = $1`, agent)
 }
 

@@ -21,6 +21,7 @@ func scanBranch(r scanner) (b reeve.Branch, err error) {
 
 // GetOrInsertBranch returns the branch of a subject in a project. It inserts the branch if it does not exist.
 func (t AgentsTx) GetOrInsertBranch(ctx context.Context, b reeve.Branch) (reeve.Branch, error) {
+	t.tx.Announce(b.WorkspaceID, TopicBranches, "", "")
 	if err := t.tx.exec(ctx, `INSERT INTO branches (id, workspace_id, project_id, kind, subject, name, base, head,
 		state, merged, merged_by, merged_at, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, '', '', $7, '', '', 0, $8, $8) ON CONFLICT (project_id, kind, subject)
@@ -42,6 +43,7 @@ func (s Agents) FindBranch(ctx context.Context, project string, kind reeve.Branc
 
 // UpdateBranch updates the position and state of a branch.
 func (t AgentsTx) UpdateBranch(ctx context.Context, b reeve.Branch) error {
+	t.tx.Announce(b.WorkspaceID, TopicBranches, "", "")
 	return t.tx.exec(ctx, `UPDATE branches SET base = $2, head = $3, state = $4, merged = $5, merged_by = $6,
 		merged_at = $7, updated_at = $8 WHERE id = $1`,
 		b.ID, b.Base, b.Head, string(b.State), b.Merged, b.MergedBy, millisOrZero(b.MergedAt), reeve.Millis(t.now))

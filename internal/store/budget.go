@@ -53,6 +53,7 @@ const maxReservation = 1 << 53
 // It locks the budget first, like a call that uses the budget, and then increments the workspace's revision.
 // Incrementing before reading serializes concurrent changes, so that two of them cannot create a cycle together.
 func (t LedgerTx) PutBudget(ctx context.Context, workspace string, b reeve.Budget) error {
+	t.tx.announceInbox(workspace, TopicBudgets, "", "")
 	if err := firstError(t.lockBudgetRow(ctx, workspace, b.Subject), t.tx.IncrementRevision(ctx, workspace),
 		t.checkNoCycle(ctx, workspace, b)); err != nil {
 		return err
@@ -92,6 +93,7 @@ func (t LedgerTx) checkNoCycle(ctx context.Context, workspace string, b reeve.Bu
 
 // DeleteBudget deletes a subject's limits.
 func (t LedgerTx) DeleteBudget(ctx context.Context, workspace, subject string) error {
+	t.tx.announceInbox(workspace, TopicBudgets, "", "")
 	if err := firstError(t.lockBudgetRow(ctx, workspace, subject), t.tx.IncrementRevision(ctx, workspace)); err != nil {
 		return err
 	}
@@ -146,6 +148,9 @@ func (t LedgerTx) Reserve(ctx context.Context, workspace, subject, call, owner s
 // Spend adds the actual cost of a call to its budgets and deletes all its reservations, including those on budgets that
 // no longer apply to it.
 func (t LedgerTx) Spend(ctx context.Context, workspace string, subjects []string, call string, a reeve.Amount) error {
+	if len(subjects) > 0 {
+		t.tx.announceInbox(workspace, TopicBudgets, "", "")
+	}
 	a = clampAmount(a, math.MaxInt64)
 	for _, subject := range subjects {
 		if err := t.tx.exec(ctx, `UPDATE budgets SET `+addSaturating("used_calls", 3)+`, `+addSaturating("used_tokens",

@@ -94,6 +94,10 @@ func buildInsertCall(e Engine) string {
 // InsertCall inserts a call. It returns ErrStaleDecision if the preconditions no longer hold, and ErrDuplicateOperation
 // if the operation id was used before.
 func (t LedgerTx) InsertCall(ctx context.Context, c Call, pre Preconditions) error {
+	t.tx.Announce(c.Operation.WorkspaceID, TopicOperations, c.Operation.ID, c.Operation.RunID)
+	if c.Operation.State == reeve.Unknown {
+		t.tx.Announce(c.Operation.WorkspaceID, TopicInbox, "", "")
+	}
 	o, result := c.Operation, CallResult{}
 	if o.ID != "" {
 		if err := reeve.State("").CheckTransition(o.State); err != nil {

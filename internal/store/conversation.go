@@ -20,6 +20,7 @@ func scanConversation(r scanner) (c reeve.Conversation, err error) {
 
 // InsertConversation inserts a conversation and its participants.
 func (t ChatTx) InsertConversation(ctx context.Context, c reeve.Conversation) error {
+	t.tx.Announce(c.WorkspaceID, TopicConversations, c.ID, "")
 	if err := t.tx.exec(ctx, `INSERT INTO conversations (id, workspace_id, agent_id, user_id, title, origin, state,
 		turns, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $8)`,
@@ -37,6 +38,7 @@ func (t ChatTx) InsertConversation(ctx context.Context, c reeve.Conversation) er
 
 // AddParticipant adds a participant. It returns false if the participant was added before.
 func (t ChatTx) AddParticipant(ctx context.Context, conversation string, p reeve.Participant) (bool, error) {
+	t.tx.Announce("", TopicConversations, "", "")
 	n, err := t.tx.execCount(ctx, `INSERT INTO participants (conversation_id, kind, id, added_by, created_at)
 		VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (conversation_id, kind, id) DO NOTHING`, conversation, p.Kind, reeve.SanitizeText(p.ID), p.AddedBy,
@@ -46,6 +48,7 @@ func (t ChatTx) AddParticipant(ctx context.Context, conversation string, p reeve
 
 // RemoveParticipant removes a participant. It returns false if there was none.
 func (t ChatTx) RemoveParticipant(ctx context.Context, conversation, kind, id string) (bool, error) {
+	t.tx.Announce("", TopicConversations, "", "")
 	n, err := t.tx.execCount(ctx, `DELETE FROM participants WHERE conversation_id = $1 AND kind = $2 AND id = $3`,
 		conversation, kind, id)
 	return n == 1, err
@@ -53,6 +56,7 @@ func (t ChatTx) RemoveParticipant(ctx context.Context, conversation, kind, id st
 
 // ChangeConversation updates the title and state that a change sets.
 func (t ChatTx) ChangeConversation(ctx context.Context, id string, c reeve.ConversationChange) error {
+	t.tx.Announce("", TopicConversations, "", "")
 	title := ""
 	if c.Title != nil {
 		title = reeve.SanitizeText(*c.Title)
@@ -64,6 +68,7 @@ func (t ChatTx) ChangeConversation(ctx context.Context, id string, c reeve.Conve
 
 // CountTurn increments the number of a conversation's turns.
 func (t ChatTx) CountTurn(ctx context.Context, conversation string) error {
+	t.tx.Announce("", TopicConversations, "", "")
 	return t.tx.exec(ctx, `UPDATE conversations SET turns = turns + 1, updated_at = $2 WHERE id = $1`, conversation,
 		reeve.Millis(t.now))
 }

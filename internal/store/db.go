@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/internal/notify"
 )
 
 // DB is an open store. It wraps an [Engine] with Reeve's tables and queries.
@@ -20,6 +21,7 @@ type DB struct {
 	supportsArrays   bool // a parameter can be an array, as on PostgreSQL; see rows.go
 	skipped          skipLog
 	uncertainCommits atomic.Int64 // see UncertainCommits
+	announced        announcements
 }
 
 // Open migrates the engine's tables to the current schema and returns a DB. The key encrypts secrets and must be 32
@@ -32,7 +34,8 @@ func Open(ctx context.Context, e Engine, key []byte) (*DB, error) {
 	if err := migrate(ctx, e); err != nil {
 		return nil, err
 	}
-	return &DB{engine: e, sealer: seal, insertCallSQL: buildInsertCall(e), supportsArrays: e.Name() == "postgres"}, nil
+	return &DB{engine: e, sealer: seal, insertCallSQL: buildInsertCall(e), supportsArrays: e.Name() == "postgres",
+		announced: announcements{signal: notify.New(), set: map[Announcement]struct{}{}}}, nil
 }
 
 // Snap is a consistent, read-only view of the store.
@@ -45,8 +48,9 @@ type Snap struct {
 // Tx is a read-write transaction. It can do everything that a Snap can.
 type Tx struct {
 	Snap
-	node    *nodeClock // this node's counter; nil until lockNode reads it
-	touched []string   // the workspaces whose revision was incremented
+	node      *nodeClock     // this node's counter; nil until lockNode reads it
+	touched   []string       // the workspaces whose revision was incremented
+	announced []Announcement // see Announce
 }
 
 // Now returns the time at which the transaction began.
@@ -60,15 +64,22 @@ func (s *Snap) NewID(prefix string) string { return s.db.ids.New(prefix, s.now) 
 // A statement that fails aborts the whole transaction, even if f ignores the error and returns nil. The Tx cannot be
 // used after f has returned. Do not call Update or View inside f.
 func (db *DB) Update(ctx context.Context, f func(*Tx) error) error {
+	var announced []Announcement
 	err := db.engine.Update(ctx, func(c Conn) error {
 		g := &guardedConn{conn: c}
 		defer func() { _ = g.close() }()
-		if err := f(&Tx{Snap: Snap{conn: g, now: reeve.Now(), db: db}}); err != nil {
+		tx := &Tx{Snap: Snap{conn: g, now: reeve.Now(), db: db}}
+		if err := f(tx); err != nil {
 			return err
 		}
+		announced = tx.announced
 		return g.close()
 	})
+	if err == nil {
+		db.announced.add(announced)
+	}
 	if why, ok := errors.AsType[Fault](err); ok && why.Kind == FaultUncertain {
+		db.announced.add(announced)
 		db.uncertainCommits.Add(1)
 	}
 	return UserError(err)

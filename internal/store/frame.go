@@ -54,13 +54,16 @@ func (t ChatTx) SendMedia(ctx context.Context, conversation, operation string, f
 	return t.AppendFrame(ctx, conversation, mediaKeyPrefix(f.Attachments[0].Hash)+operation, f)
 }
 
-// SentMedia returns the attachment with this hash that was last sent to a conversation.
+// SentMedia returns the attachment with this hash that was last sent to a conversation, on its own or in a report.
 func (s Chat) SentMedia(ctx context.Context, conversation, hash string) (reeve.Attachment, error) {
 	list, err := queryAll(ctx, s.Snap, scanFrame, selectFrame+`WHERE conversation_id = $1 AND frame_key >= $2
 		AND frame_key < $3
 		ORDER BY frame_key DESC LIMIT 1`, conversation, mediaKeyPrefix(hash), mediaKeyPrefix(hash+"~"))
-	if err != nil || len(list) == 0 {
-		return reeve.Attachment{}, cmp.Or(err, notFound("media", hash))
+	if err != nil {
+		return reeve.Attachment{}, err
+	}
+	if len(list) == 0 {
+		return s.reportedMedia(ctx, conversation, hash)
 	}
 	return list[0].Attachments[0], nil
 }

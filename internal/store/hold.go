@@ -74,6 +74,7 @@ func (t SystemTx) AdoptIdentity(ctx context.Context, identity, reason string) er
 
 // ReleaseHold ends the hold.
 func (t SystemTx) ReleaseHold(ctx context.Context) error {
+	t.tx.Announce("", TopicControl, "", "")
 	if err := t.tx.exec(ctx, `UPDATE database_state SET held_at = 0, hold_reason = '', as_of = 0
 		WHERE id = 1`); err != nil {
 		return err

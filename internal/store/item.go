@@ -21,6 +21,7 @@ func scanAutomationItem(r scanner) (v reeve.Item, err error) {
 // StartItem starts or continues an attempt at an item. It is idempotent. It returns a Conflict if the item is settled,
 // is at another attempt, or another run works on it.
 func (t AutomationsTx) StartItem(ctx context.Context, v reeve.Item, script string) error {
+	t.tx.announceInbox(v.WorkspaceID, TopicItems, "", v.LastRun)
 	n, err := t.tx.execCount(ctx, `INSERT INTO items (`+automationItemColumns+`, attempt_run, script_id, started_at,
 		finished_at, entry_id)
 			VALUES ($1, $2, $3, $4, 'processing', $5, $6, $7, $7, '', '', $8, $8, $7, $9, $8, 0, $10)
@@ -43,6 +44,7 @@ func (t AutomationsTx) StartItem(ctx context.Context, v reeve.Item, script strin
 // FinishItem stores the state in which a run leaves an item: done, failed or needs_attention. It is idempotent and does
 // nothing if the item is no longer processing, for example because a person has settled it.
 func (t AutomationsTx) FinishItem(ctx context.Context, v reeve.Item) error {
+	t.tx.announceInbox(v.WorkspaceID, TopicItems, "", v.LastRun)
 	if err := reeve.ItemProcessing.CheckTransition(v.State); err != nil {
 		return err
 	}
@@ -55,6 +57,7 @@ func (t AutomationsTx) FinishItem(ctx context.Context, v reeve.Item) error {
 // previous one in item_attempts. It returns a Conflict if the item has changed since it was read.
 func (t AutomationsTx) ResolveItem(ctx context.Context, was reeve.Item, to reeve.ItemState,
 	why string) (reeve.Item, error) {
+	t.tx.announceInbox(was.WorkspaceID, TopicItems, "", was.LastRun)
 	if err := was.State.CheckTransition(to); err != nil {
 		return was, err
 	}

@@ -17,6 +17,7 @@ type JournalScope struct {
 	User       string
 	Agent      string   // the agent, if an agent uses the journal
 	Operation  string   // the operation that an agent's change belongs to
+	Run        string   // the run in which an agent makes the change
 	Categories []string // the categories that an agent may access
 	All        bool     // every category; set for a person
 }
@@ -56,6 +57,7 @@ type JournalWriter struct {
 	derivedIDs int // number of ids derived so far
 	changed    []string
 	tokens     []reeve.Token
+	history    journalHistory
 }
 
 // JournalWriter begins a change of the journal. It locks the node, so that changes run one after another. Rules about
@@ -64,6 +66,7 @@ func (t *Tx) JournalWriter(ctx context.Context, who JournalScope) (*JournalWrite
 	if err := t.lockNode(ctx); err != nil {
 		return nil, err
 	}
+	t.Announce(who.Workspace, TopicJournal, "", "")
 	return &JournalWriter{JournalReader: t.Journal(who), tx: t}, nil
 }
 
@@ -73,10 +76,11 @@ func (w *JournalWriter) Changed() []string { return append([]string{}, w.changed
 // Tokens returns the tokens of the change.
 func (w *JournalWriter) Tokens() []reeve.Token { return append([]reeve.Token{}, w.tokens...) }
 
-// Finish completes a change. It links an agent's operation to all rows that it changed.
+// Finish completes a change. It records what the change did to each row, and links an agent's operation to all rows
+// that it changed.
 func (w *JournalWriter) Finish(ctx context.Context) error {
-	if w.scope.Operation == "" {
-		return nil
+	if err := w.recordHistory(ctx); err != nil || w.scope.Operation == "" {
+		return err
 	}
 	for _, id := range w.changed { // an operation runs once, so its links do not exist yet
 		l := reeve.Link{FromID: w.scope.Operation, ToID: id, Relation: reeve.ToolEffect}
@@ -159,6 +163,9 @@ func (w *JournalWriter) putRecord(ctx context.Context, table, columns string, r 
 		r.CreatedAt = w.tx.now
 	}
 	if !relationTables[table] && !slices.Contains(w.changed, r.ID) {
+		if err := w.rememberBefore(ctx, r.ID); err != nil {
+			return err
+		}
 		w.changed = append(w.changed, r.ID)
 		w.emit(reeve.EntityID, r.ID)
 	}

@@ -163,6 +163,9 @@ func (w *JournalWriter) AssignLabels(ctx context.Context, id string,
 
 // setLabels writes the added and removed labels of a task. The caller writes the task itself.
 func (w *JournalWriter) setLabels(ctx context.Context, t *reeve.Task, in reeve.LabelAssignment) error {
+	if err := w.rememberBefore(ctx, t.ID); err != nil {
+		return err
+	}
 	set := func(label string, on bool) error {
 		id := derivedID(reeve.PrefixTaskLabel, w.scope.Workspace, t.ID, label)
 		l, _, err := findRecord(ctx, w.JournalReader, scanTaskLabel, "task_labels", taskLabelColumns, id, true)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"reeve"
@@ -136,7 +137,10 @@ func (w *JournalWriter) PinTasks(ctx context.Context, day string,
 	if err := w.putPlan(ctx, &p); err != nil {
 		return p, undo, err
 	}
-	p, err = w.Plan(ctx, day)
+	was := p.Pinned
+	if p, err = w.Plan(ctx, day); err == nil {
+		w.addField(p.ID, "pinned", strings.Join(was, ", "), strings.Join(p.Pinned, ", "))
+	}
 	return p, undo, err
 }
 

@@ -78,6 +78,7 @@ type MailCount struct {
 // gets a new id. AddMail is idempotent.
 func (t MailTx) AddMail(ctx context.Context, workspace, user string, mails []reeve.Email,
 	replace bool) (n MailCount, err error) {
+	t.tx.Announce(workspace, TopicMail, "", "")
 	byInbox := map[string][]mailRow{}
 	for _, e := range mails {
 		byInbox[e.Inbox] = append(byInbox[e.Inbox], newMailRow(e))

@@ -150,6 +150,7 @@ func (b MailBatch) key() string { return reeve.Hash([]byte(b.After + "\n" + b.Ha
 
 // FinishImport finishes an import that is at its last position. It is idempotent.
 func (t MailTx) FinishImport(ctx context.Context, workspace, id, position string) (reeve.MailImport, error) {
+	t.tx.Announce(workspace, TopicMail, "", "")
 	v, err := t.lockImport(ctx, workspace, id)
 	if err != nil || v.IsDone() {
 		return v, err

@@ -71,7 +71,7 @@ type rankOptions struct {
 	some   bool // restrict to the inboxes in $3
 	dated  bool // restrict to the time range and leave out mails without a date
 	after  bool
-	count  bool // return the number of ranked mails; otherwise it may be 0
+	count  bool // return the number of ranked mails; without count, the number may be 0
 }
 
 // indexQuery is a condition in the engine's query language: a mail matches either text. An empty text matches nothing.

@@ -26,6 +26,9 @@ func scanMessage(r scanner) (m reeve.Message, err error) {
 
 // AppendMessage inserts a message. Its time is the time of the transaction.
 func (t LedgerTx) AppendMessage(ctx context.Context, m reeve.Message) error {
+	if m.RunID != "" {
+		t.tx.Announce(m.WorkspaceID, TopicRuns, m.RunID, m.RunID)
+	}
 	return t.tx.exec(ctx, `INSERT INTO messages (`+messageColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, m.ID,
 		m.WorkspaceID, m.ThreadID,
 		m.AgentID, m.RunID, string(m.Kind), reeve.SanitizeText(m.Content), reeve.SanitizeText(string(m.Metadata)),

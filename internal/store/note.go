@@ -15,7 +15,7 @@ import (
 
 const noteColumns = `o.id, o.user_id, o.agent_id, o.conversation_id, o.turn_id, o.content, o.created_at,
 	o.operation_id, o.origin, o.tags, o.pinned, o.version, o.valid_from, o.updated_at, o.superseded_by, o.superseded_at,
-	o.deleted_at`
+	o.deleted_at, o.source`
 
 func scanNote(r scanner) (n reeve.Note, err error) { return n, scanNoteInto(r, &n) }
 
@@ -25,7 +25,7 @@ func scanNoteInto(r scanner, n *reeve.Note, more ...any) (err error) {
 	var tags string
 	if err = r.Scan(append([]any{&n.ID, &n.UserID, &n.AgentID, &n.ConversationID, &n.TurnID, &n.Content, &created,
 		&n.OperationID, &n.Origin, &tags, &pinned, &n.Version, &valid, &updated, &n.SupersededBy, &superseded,
-		&deleted}, more...)...); err != nil {
+		&deleted, &n.Source}, more...)...); err != nil {
 		return err
 	}
 	n.Pinned = pinned != 0
@@ -52,6 +52,7 @@ const isCurrentNote = `o.superseded_by = '' AND o.deleted_at = 0`
 
 // InsertNote inserts a note with version 1 and returns it. The store sets the times.
 func (t NotesTx) InsertNote(ctx context.Context, workspace string, n reeve.Note) (reeve.Note, error) {
+	t.tx.Announce(workspace, TopicNotes, "", "")
 	n.Content, n.Version = reeve.SanitizeText(n.Content), 1
 	n.CreatedAt, n.UpdatedAt = t.now, t.now
 	if n.ValidFrom.IsZero() {
@@ -103,6 +104,7 @@ func (s Notes) GetNote(ctx context.Context, workspace, user, id string) (reeve.N
 // UpdateNote writes the content, tags, origin and writer of n and keeps the previous version. n is the note as it was
 // read, with these fields changed; the update fails with Conflict if the note has been written since.
 func (t NotesTx) UpdateNote(ctx context.Context, workspace string, n reeve.Note) (reeve.Note, error) {
+	t.tx.Announce(workspace, TopicNotes, "", "")
 	n.Content = reeve.SanitizeText(n.Content)
 	n.UpdatedAt, n.ValidFrom = t.now, t.now
 	count, err := t.tx.execCount(ctx, `INSERT INTO note_versions (note_id, version, content, tags, origin, agent_id,
@@ -131,11 +133,13 @@ func (t NotesTx) UpdateNote(ctx context.Context, workspace string, n reeve.Note)
 
 // PinNote sets whether a note is pinned.
 func (t NotesTx) PinNote(ctx context.Context, id string, pinned bool) error {
+	t.tx.Announce("", TopicNotes, "", "")
 	return t.tx.exec(ctx, `UPDATE notes SET pinned = $2 WHERE id = $1`, id, boolToInt(pinned))
 }
 
 // DeleteNote marks a note as deleted. It is no longer recalled, and RestoreNote brings it back.
 func (t NotesTx) DeleteNote(ctx context.Context, id string) error {
+	t.tx.Announce("", TopicNotes, "", "")
 	return firstError(
 		t.tx.exec(ctx, `UPDATE notes SET deleted_at = $2, vector_model = '' WHERE id = $1 AND deleted_at = 0`, id,
 			reeve.Millis(t.now)),
@@ -144,6 +148,7 @@ func (t NotesTx) DeleteNote(ctx context.Context, id string) error {
 
 // SupersedeNote marks a note as replaced by another note of the same user. It is no longer recalled.
 func (t NotesTx) SupersedeNote(ctx context.Context, id, by string) error {
+	t.tx.Announce("", TopicNotes, "", "")
 	return firstError(
 		t.tx.exec(ctx, `UPDATE notes SET superseded_by = $2, superseded_at = $3, vector_model = '' WHERE id = $1
 			AND superseded_by = ''`, id, by, reeve.Millis(t.now)),
@@ -152,6 +157,7 @@ func (t NotesTx) SupersedeNote(ctx context.Context, id, by string) error {
 
 // RestoreNote makes a deleted or superseded note current again.
 func (t NotesTx) RestoreNote(ctx context.Context, id string) error {
+	t.tx.Announce("", TopicNotes, "", "")
 	return t.tx.exec(ctx, `UPDATE notes SET deleted_at = 0, superseded_by = '', superseded_at = 0 WHERE id = $1`, id)
 }
 
@@ -171,7 +177,7 @@ func (s Notes) ListNoteVersions(ctx context.Context, id string) ([]reeve.NoteVer
 // ListSuperseded returns the notes that a note replaces.
 func (s Notes) ListSuperseded(ctx context.Context, workspace, user, id string) ([]reeve.Note, error) {
 	return queryAll(ctx, s.Snap, scanNote, `SELECT `+noteColumns+` FROM notes o WHERE o.owner = $1
-		AND o.superseded_by = $2 ORDER BY o.n`, noteOwner(workspace, user), id)
+		AND o.superseded_by = $2 AND o.superseded_by <> '' ORDER BY o.n`, noteOwner(workspace, user), id)
 }
 
 // NoteFilter restricts a list of notes. Empty fields do not restrict it.

@@ -21,17 +21,19 @@ var quotingTables = []struct {
 	{"calls", "id", "workspace_id = $1", []string{"args", "request", "undo", "result", "result_info", "message"}},
 	{"messages", "id", "workspace_id = $1", []string{"content", "metadata"}},
 	{"runs", "id", "workspace_id = $1", []string{"input", "output"}},
+	{"model_answers", "run_id || ':' || hash", "workspace_id = $1", []string{"answer"}},
 	{"wakes", "run_key", "workspace_id = $1", []string{"input"}},
 	{"approvals", "id", "workspace_id = $1", []string{"args", "preview", "reason", "comment"}},
 	{"proposals", "id", "workspace_id = $1", []string{"args", "preview", "reason", "comment"}},
 	{"notifications", "id", "workspace_id = $1", []string{"body"}},
+	{"note_suggestions", "id", "workspace_id = $1", []string{"args", "reason"}},
 	{"frames", "conversation_id || ':' || CAST(n AS TEXT)",
 		"conversation_id IN (SELECT id FROM conversations WHERE workspace_id = $1)", []string{"body"}},
 }
 
-// EraseQuotes replaces the texts of a note in up to limit rows of each table of a workspace, and deletes full copies of
-// tool outputs that contain them. It returns the number of rows by table; the map is empty when no row is left. It
-// reads whole tables.
+// EraseQuotes replaces the texts of a note in up to limit rows of each table of a workspace. It deletes recorded values
+// of changes and full copies of tool outputs that contain them. It returns the number of rows by table; the map is
+// empty when no row is left. It reads whole tables.
 func (t NotesTx) EraseQuotes(ctx context.Context, workspace string, texts []string, limit int) (map[string]int64,
 	error) {
 	forms := quotedForms(texts)
@@ -69,11 +71,45 @@ func (t NotesTx) EraseQuotes(ctx context.Context, workspace string, texts []stri
 			erased[q.table] = n
 		}
 	}
-	n, err := t.eraseOutputs(ctx, workspace, forms, limit)
+	n, err := t.eraseChanges(ctx, workspace, texts, limit)
+	if err != nil {
+		return nil, err
+	}
 	if n > 0 {
+		erased["changes"] = n
+	}
+	if n, err = t.eraseOutputs(ctx, workspace, forms, limit); n > 0 {
 		erased["outputs"] = n
 	}
 	return erased, err
+}
+
+// quoteStart is how many bytes of a text are searched for where long texts are stored shortened.
+const quoteStart = 64
+
+// eraseChanges deletes the titles and fields of recorded changes that contain the start of one of the texts. They are
+// deleted as a whole, because a shortened value can end within a quote.
+func (t NotesTx) eraseChanges(ctx context.Context, workspace string, texts []string, limit int) (int64, error) {
+	starts := make([]string, len(texts))
+	for i, text := range texts {
+		starts[i] = cutText(text, quoteStart)
+	}
+	args := []any{workspace, limit, forgottenText}
+	var inTitle, inFields []string
+	for i, form := range quotedForms(starts) {
+		args = append(args, form)
+		position := "instr("
+		if t.db.Engine() == "postgres" {
+			position = "strpos("
+		}
+		parameter := ", $" + strconv.Itoa(4+i) + ") > 0"
+		inTitle, inFields = append(inTitle, position+"title"+parameter), append(inFields, position+"fields"+parameter)
+	}
+	title, fields := strings.Join(inTitle, " OR "), strings.Join(inFields, " OR ")
+	return t.tx.execCount(ctx, `UPDATE changes SET title = CASE WHEN `+title+` THEN $3 ELSE title END,
+		fields = CASE WHEN `+fields+` THEN '' ELSE fields END WHERE (change_id, entity_id) IN (
+		SELECT change_id, entity_id FROM changes WHERE workspace_id = $1 AND (`+title+` OR `+fields+`) LIMIT $2)`,
+		args...)
 }
 
 // eraseOutputs deletes full copies of tool outputs that contain one of the texts.

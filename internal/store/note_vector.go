@@ -235,6 +235,7 @@ func (s Notes) IsForgotten(ctx context.Context, workspace, user, id string) (boo
 
 // EraseNote removes a note with its versions, tags, index entries and vector, and leaves a tombstone without text.
 func (t NotesTx) EraseNote(ctx context.Context, workspace, operation string, n reeve.Note) error {
+	t.tx.Announce(workspace, TopicNotes, "", "")
 	return firstError(
 		t.tx.exec(ctx, `UPDATE notes SET vector_model = '' WHERE id = $1`, n.ID), // locks the note
 		t.removeVector(ctx, n.ID),

@@ -22,6 +22,7 @@ func scanNotification(r scanner) (v reeve.Notification, err error) {
 // InsertNotification inserts a notification for a user. It returns false if the run has notified the user before. If
 // deliver is true, the notification is also sent to the webhook.
 func (t QueueTx) InsertNotification(ctx context.Context, v reeve.Notification, deliver bool) (bool, error) {
+	t.tx.Announce(v.WorkspaceID, TopicNotifications, v.ID, "")
 	var next int64
 	if deliver {
 		next = reeve.Millis(t.now)
@@ -68,6 +69,7 @@ func (s Queue) ListNotifications(ctx context.Context, workspace, user string, un
 
 // MarkNotificationRead marks a notification as read.
 func (t QueueTx) MarkNotificationRead(ctx context.Context, workspace, user, id string) error {
+	t.tx.Announce(workspace, TopicNotifications, id, "")
 	n, err := t.tx.execCount(ctx, `UPDATE notifications SET read_at = CASE WHEN read_at = 0 THEN CAST($4 AS BIGINT)
 		ELSE read_at END
 		WHERE workspace_id = $1 AND user_id = $2 AND id = $3`, workspace, user, id, reeve.Millis(t.now))

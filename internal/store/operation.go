@@ -40,6 +40,10 @@ func scanOperation(r scanner) (o reeve.Operation, err error) {
 // returns a Conflict if the state, owner, tries, resolution or result in the database differ from those of was. The
 // state may stay the same, for example when a person skips an operation.
 func (t LedgerTx) TransitionOperation(ctx context.Context, was, is reeve.Operation, result *CallResult) error {
+	t.tx.Announce(is.WorkspaceID, TopicOperations, is.ID, is.RunID)
+	if was.State == reeve.Unknown || is.State == reeve.Unknown {
+		t.tx.Announce(is.WorkspaceID, TopicInbox, "", "")
+	}
 	if was.State != is.State {
 		if err := was.State.CheckTransition(is.State); err != nil {
 			return err

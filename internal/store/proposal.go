@@ -39,6 +39,7 @@ func scanProposal(r scanner) (p reeve.Proposal, err error) {
 // InsertProposal inserts a proposal. It returns ErrStaleDecision if another proposal has the same ordinal in the set or
 // the same round.
 func (t LedgerTx) InsertProposal(ctx context.Context, p reeve.Proposal) error {
+	t.tx.announceInbox(p.WorkspaceID, TopicProposals, p.ID, "")
 	return t.tx.execMapFault(ctx, func(f Fault) error {
 		if f.Kind == FaultUnique {
 			return ErrStaleDecision{}
@@ -91,6 +92,7 @@ func (s Ledger) LastOrdinal(ctx context.Context, set string) (int, error) {
 // TransitionProposal stores the decision on a proposal. It returns ErrStaleDecision if the proposal is no longer in the
 // state from.
 func (t LedgerTx) TransitionProposal(ctx context.Context, p reeve.Proposal, from reeve.ProposalState) error {
+	t.tx.announceInbox(p.WorkspaceID, TopicProposals, p.ID, "")
 	n, err := t.tx.execCount(ctx, `UPDATE proposals SET state = $3, decided_by = $4, comment = $5, decided_at = $6,
 		reopened_by = $7, reopened_at = $8, operation_id = $9
 		WHERE id = $1 AND state = $2`, p.ID, string(from), string(p.State), p.DecidedBy, reeve.SanitizeText(p.Comment),

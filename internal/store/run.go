@@ -60,6 +60,9 @@ func (t RunsTx) InsertRun(ctx context.Context, v reeve.Run) (bool, error) {
 // that it inserted. The lanes of the others have an open run already, possibly of another server. Turns are always
 // inserted, because they do not wait for other runs.
 func (t RunsTx) InsertRuns(ctx context.Context, runs []reeve.Run) (made map[string]bool, err error) {
+	for _, v := range runs {
+		t.tx.Announce(v.WorkspaceID, TopicRuns, v.ID, v.ID)
+	}
 	made = make(map[string]bool, len(runs))
 	var turns, lanes, rows [][]any
 	for _, v := range runs {
@@ -142,6 +145,9 @@ type RunTransition struct{ Was, Is reeve.Run }
 // TransitionRuns is TransitionRun for several runs. It returns the ids of the runs that it changed and leaves the
 // others as they are.
 func (t RunsTx) TransitionRuns(ctx context.Context, moves []RunTransition) (moved map[string]bool, err error) {
+	for _, m := range moves {
+		t.tx.Announce(m.Is.WorkspaceID, TopicRuns, m.Is.ID, m.Is.ID)
+	}
 	var ids resultLists[string]
 	if err := firstError(t.queueTransitions(ctx, &ids, moves), t.flush(ctx)); err != nil {
 		return nil, err
@@ -153,6 +159,9 @@ func (t RunsTx) TransitionRuns(ctx context.Context, moves []RunTransition) (move
 // EndRuns is TransitionRuns for runs that their brains have finished. It adds what their messages and operations spent
 // to each run.
 func (t RunsTx) EndRuns(ctx context.Context, moves []RunTransition) (moved map[string]bool, err error) {
+	for _, m := range moves {
+		t.tx.Announce(m.Is.WorkspaceID, TopicRuns, m.Is.ID, m.Is.ID)
+	}
 	var ids resultLists[string]
 	var parts []spending
 	runs := make([]string, len(moves))

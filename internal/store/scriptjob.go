@@ -36,6 +36,7 @@ func scanScriptJob(r scanner) (k reeve.ScriptJob, err error) {
 
 // InsertScriptJob inserts a script job. It returns false if there is a repair job for this version already.
 func (t AutomationsTx) InsertScriptJob(ctx context.Context, k reeve.ScriptJob) (bool, error) {
+	t.tx.announceInbox(k.WorkspaceID, TopicScriptJobs, k.ID, "")
 	n, err := t.tx.execCount(ctx, `INSERT INTO script_jobs (id, workspace_id, kind, agent_id, worker_id, script_id,
 		run_id, run_key, user_id, request, state, question, talk, result_id, timer_id, message, tries,
 			created_at, closed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, '', '', '', '', '', 0, $12, 0)
@@ -48,6 +49,7 @@ func (t AutomationsTx) InsertScriptJob(ctx context.Context, k reeve.ScriptJob) (
 // TransitionScriptJob updates a script job. It returns false if the job is no longer in the state was.
 func (t AutomationsTx) TransitionScriptJob(ctx context.Context, was reeve.ScriptJobState,
 	k reeve.ScriptJob) (bool, error) {
+	t.tx.announceInbox(k.WorkspaceID, TopicScriptJobs, k.ID, "")
 	var closed int64
 	if k.State.IsFinal() {
 		closed = reeve.Millis(t.now)

@@ -95,12 +95,12 @@ func (t AutomationsTx) DeletePlannedCalls(ctx context.Context, run string) error
 // InsertPlannedCall inserts or replaces a planned call of a dry run. It can be repeated after an uncertain commit.
 func (t AutomationsTx) InsertPlannedCall(ctx context.Context, workspace, run string, c reeve.PlannedCall) error {
 	return t.tx.exec(ctx, `INSERT INTO planned_calls (run_id, ordinal, workspace_id, item_id, title, attempt, tool,
-		args, preview, base, operation_id)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (run_id, ordinal) DO UPDATE SET item_id = $4,
+		args, preview, base, operation_id, depends_on)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (run_id, ordinal) DO UPDATE SET item_id = $4,
 		title = $5, attempt = $6, tool = $7, args = $8,
-			preview = $9, base = $10, operation_id = $11`,
+			preview = $9, base = $10, operation_id = $11, depends_on = $12`,
 		run, c.Ordinal, workspace, c.ItemID, c.Title, c.Attempt, c.Tool, reeve.SanitizeText(c.Args),
-		reeve.SanitizeText(c.Preview), c.Base, c.Operation)
+		reeve.SanitizeText(c.Preview), c.Base, c.Operation, encodeJSON(c.DependsOn))
 }
 
 // ListPlannedCalls returns the planned calls of a dry run after an ordinal, in order, with the outcome of their
@@ -108,10 +108,15 @@ func (t AutomationsTx) InsertPlannedCall(ctx context.Context, workspace, run str
 func (s Automations) ListPlannedCalls(ctx context.Context, workspace, run string,
 	after, limit int) ([]reeve.PlannedCall, error) {
 	return queryAll(ctx, s.Snap, func(r scanner) (c reeve.PlannedCall, err error) {
-		return c, r.Scan(&c.Ordinal, &c.ItemID, &c.Title, &c.Attempt, &c.Tool, &c.Args, &c.Preview, &c.Base,
-			&c.Operation, &c.State, &c.Code, &c.Message)
+		defer wrapCorrupt("planned_calls", &c.ItemID, &err)
+		var depends string
+		if err := r.Scan(&c.Ordinal, &c.ItemID, &c.Title, &c.Attempt, &c.Tool, &c.Args, &c.Preview, &c.Base,
+			&c.Operation, &c.State, &c.Code, &c.Message, &depends); err != nil {
+			return c, err
+		}
+		return c, decodeJSONStrict("depends_on", depends, &c.DependsOn)
 	}, `SELECT p.ordinal, p.item_id, p.title, p.attempt, p.tool, p.args, p.preview, p.base, p.operation_id,
-		COALESCE(o.state, ''), COALESCE(o.code, ''), COALESCE(o.message, '')
+		COALESCE(o.state, ''), COALESCE(o.code, ''), COALESCE(o.message, ''), p.depends_on
 		FROM planned_calls p LEFT JOIN calls o ON o.operation_id = p.operation_id WHERE p.workspace_id = $1
 		AND p.run_id = $2 AND p.ordinal > $3 ORDER BY p.ordinal LIMIT $4`,
 		workspace, run, after, limit)

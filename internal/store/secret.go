@@ -41,6 +41,7 @@ func (s sealer) open(workspace, name string, sealed []byte) (string, error) {
 
 // PutSecret stores a secret and increments the workspace's revision, so that the secret is redacted at once.
 func (t AgentsTx) PutSecret(ctx context.Context, workspace, name, value string) error {
+	t.tx.Announce(workspace, TopicSecrets, "", "")
 	if err := t.tx.IncrementRevision(ctx, workspace); err != nil {
 		return err
 	}
@@ -111,6 +112,7 @@ func (s Agents) CountSecrets(ctx context.Context) (total, undecryptable int, err
 
 // DeleteSecret deletes a secret and increments the workspace's revision.
 func (t AgentsTx) DeleteSecret(ctx context.Context, workspace, name string) error {
+	t.tx.Announce(workspace, TopicSecrets, "", "")
 	if err := t.tx.IncrementRevision(ctx, workspace); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ func scanSubscription(r scanner) (v reeve.Subscription, err error) {
 
 // InsertSubscription inserts a subscription and stamps it. It fails if the agent is destroyed.
 func (t QueueTx) InsertSubscription(ctx context.Context, v reeve.Subscription) error {
+	t.tx.Announce(v.WorkspaceID, TopicSubscriptions, v.ID, "")
 	// the gate caches whether the workspace has subscriptions
 	if err := t.tx.BeginRevision(ctx, v.WorkspaceID); err != nil {
 		return err
@@ -50,8 +51,16 @@ func (s Queue) ListSubscriptions(ctx context.Context, workspace, agent string) (
 		` FROM subscriptions WHERE workspace_id = $1 AND agent_id = $2 ORDER BY id`, workspace, agent)
 }
 
+// ListWorkspaceSubscriptions returns subscriptions of a workspace, up to a limit.
+func (s Queue) ListWorkspaceSubscriptions(ctx context.Context, workspace string,
+	limit int) ([]reeve.Subscription, error) {
+	return queryAll(ctx, s.Snap, scanSubscription, `SELECT `+subscriptionColumns+
+		` FROM subscriptions WHERE workspace_id = $1 ORDER BY class, name LIMIT $2`, workspace, limit)
+}
+
 // DeleteSubscription deletes a subscription.
 func (t QueueTx) DeleteSubscription(ctx context.Context, workspace, id string) error {
+	t.tx.Announce(workspace, TopicSubscriptions, id, "")
 	if err := t.tx.BeginRevision(ctx, workspace); err != nil {
 		return err
 	}

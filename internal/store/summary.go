@@ -17,36 +17,42 @@ const (
 	SummaryFailed SummaryState = "failed" // all attempts failed; the turns stay unsummarized
 )
 
-// Summary is the work of summarizing a thread's turns up to one of them.
+// Summary is the work of summarizing a thread's turns, or the runs of an agent for a user, up to one of them.
 type Summary struct {
-	ThreadID       string
-	UpTo           string // the last turn that it covers
+	ThreadID       string // the conversation's thread, or RunMemory
+	UpTo           string // the last turn or run that it covers
 	WorkspaceID    string
 	AgentID        string // the agent that pays for it
 	UserID         string
-	ConversationID string
+	ConversationID string // empty for a summary of runs
 	State          SummaryState
 	MessageID      string // the message with the summary
 	Attempts       int
 	DueAt          time.Time
+	CreatedAt      time.Time
+	Code           reeve.Code // why the last attempt failed
+	Message        string
 }
 
-const summaryColumns = `thread_id, up_to, workspace_id, agent_id, user_id, conversation_id, state, message_id, attempts,
-	due_at`
+const insertedSummaryColumns = `thread_id, up_to, workspace_id, agent_id, user_id, conversation_id, state, message_id,
+	attempts, due_at`
+
+const summaryColumns = `thread_id, up_to, workspace_id, agent_id, user_id, COALESCE(conversation_id, ''), state,
+	message_id, attempts, due_at, created_at, code, message`
 
 func scanSummary(r scanner) (s Summary, err error) {
 	defer wrapCorrupt("summaries", &s.ThreadID, &err)
-	var due int64
+	var due, created int64
 	err = r.Scan(&s.ThreadID, &s.UpTo, &s.WorkspaceID, &s.AgentID, &s.UserID, &s.ConversationID, &s.State, &s.MessageID,
-		&s.Attempts, &due)
-	s.DueAt = reeve.FromMillis(due)
+		&s.Attempts, &due, &created, &s.Code, &s.Message)
+	s.DueAt, s.CreatedAt = reeve.FromMillis(due), reeve.FromMillis(created)
 	return s, err
 }
 
 // QueueSummary queues a summary. It does nothing if the thread has a queued summary, or had one up to the same turn.
 func (t ChatTx) QueueSummary(ctx context.Context, s Summary) error {
-	return t.tx.exec(ctx, `INSERT INTO summaries (`+summaryColumns+
-		`, owner, code, message, created_at) VALUES ($1, $2, $3, $4, $5, $6, 'queued', '', 0, $7, '', '', '', $7)
+	return t.tx.exec(ctx, `INSERT INTO summaries (`+insertedSummaryColumns+
+		`, owner, code, message, created_at) VALUES ($1, $2, $3, $4, $5, NULLIF($6, ''), 'queued', '', 0, $7, '', '', '', $7)
 			ON CONFLICT DO NOTHING`,
 		s.ThreadID, s.UpTo, s.WorkspaceID, s.AgentID, s.UserID, s.ConversationID, reeve.Millis(t.now))
 }
@@ -94,7 +100,41 @@ func (t ChatTx) EndSummary(ctx context.Context, s Summary, m reeve.Message) erro
 	if n == 0 {
 		return reeve.Errorf(reeve.Conflict, "another process has claimed the summary")
 	}
+	if s.ConversationID == "" { // the pointer moves only with the message
+		if err := t.tx.exec(ctx, `UPDATE agent_states SET summary = $2 WHERE agent_id = $1 AND summary < $2`, s.AgentID,
+			m.ID); err != nil {
+			return err
+		}
+	}
 	return t.tx.Ledger().AppendMessage(ctx, m)
+}
+
+// RetrySummary queues a failed summary of an agent again. It returns a Conflict if the summary has not failed, or if
+// another one of the same thread is queued.
+func (t ChatTx) RetrySummary(ctx context.Context, s Summary) error {
+	n, err := t.tx.execCount(ctx, `UPDATE summaries SET state = 'queued', attempts = 0, owner = '', due_at = $3
+		WHERE thread_id = $1 AND up_to = $2 AND state = 'failed'
+		AND NOT EXISTS (SELECT 1 FROM summaries o WHERE o.thread_id = $1 AND o.state = 'queued')`, s.ThreadID, s.UpTo,
+		reeve.Millis(t.now))
+	if err == nil && n == 0 {
+		err = reeve.Errorf(reeve.Conflict, "the summary cannot be retried").
+			Hintf("only a failed summary can be retried, while no other summary of the same turns or runs is queued")
+	}
+	return err
+}
+
+// ListSummaries returns a page of an agent's summaries, those of the latest turns and runs first. If user is not empty,
+// only summaries for this user and those for none are listed. If only is not empty, only the one up to that run is.
+func (s Chat) ListSummaries(ctx context.Context, agent, user, only, before string, limit int) ([]Summary, error) {
+	return queryAll(ctx, s.Snap, scanSummary, `SELECT `+summaryColumns+` FROM summaries WHERE agent_id = $1
+		AND ($2 = '' OR user_id = '' OR user_id = $2) AND ($3 = '' OR up_to = $3) AND ($4 = '' OR up_to < $4)
+		ORDER BY up_to DESC LIMIT $5`, agent, user, only, before, limit)
+}
+
+// CountFailedSummaries returns the number of failed summaries of all workspaces.
+func (s Chat) CountFailedSummaries(ctx context.Context) (int, error) {
+	n, _, err := queryOne(ctx, s.Snap, scanValue[int64], `SELECT count(*) FROM summaries WHERE state = 'failed'`)
+	return int(n), err
 }
 
 // DelaySummary stores why a summary failed. It is tried again at the time again, or never if that is zero.

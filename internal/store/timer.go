@@ -28,9 +28,25 @@ func scanTimer(r scanner) (v reeve.Timer, err error) {
 	return v, err
 }
 
+// DiffTimer describes a change of a schedule. The timer before or after is nil if it did not exist.
+func DiffTimer(before, after *reeve.Timer) (reeve.EntityChange, error) {
+	known := after
+	var was, is any
+	if before != nil {
+		known, was = before, before
+	}
+	if after != nil {
+		known, is = after, after
+	}
+	e, err := DiffEntity("schedule", known.ID, known.Name, was, is)
+	e.Owner = known.UserID
+	return e, err
+}
+
 // PutTimer inserts or replaces a timer for a person or an agent, and stamps it. It fails if the timer is active and its
 // agent is destroyed.
 func (t QueueTx) PutTimer(ctx context.Context, v reeve.Timer) error {
+	t.tx.announceInbox(v.WorkspaceID, TopicSchedules, v.ID, "")
 	if err := t.tx.lockNode(ctx); err != nil { // before the agent is locked; see Tx.BeginRevision
 		return err
 	}
@@ -82,6 +98,7 @@ func (t QueueTx) lockLiveAgent(ctx context.Context, workspace, agent string) err
 // UpdateTimer inserts or replaces a timer without stamping it. Use it for changes that the clock or the end of a run
 // causes.
 func (t QueueTx) UpdateTimer(ctx context.Context, v reeve.Timer) error {
+	t.tx.announceInbox(v.WorkspaceID, TopicSchedules, v.ID, "")
 	return t.tx.exec(ctx, `INSERT INTO timers (`+timerColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
 		$12, $13, $14, $15, $16, $17, $18, $19, $20)
 		ON CONFLICT (id) DO UPDATE SET agent_id = excluded.agent_id, name = excluded.name, goal = excluded.goal,
@@ -98,6 +115,9 @@ func (t QueueTx) UpdateTimer(ctx context.Context, v reeve.Timer) error {
 
 // AdvanceTimers updates the state and the next firing of timers that fired.
 func (t QueueTx) AdvanceTimers(ctx context.Context, fired []reeve.Timer) error {
+	for _, v := range fired {
+		t.tx.Announce(v.WorkspaceID, TopicSchedules, v.ID, "")
+	}
 	rows := make([][]any, len(fired))
 	for i, v := range fired {
 		rows[i] = []any{v.ID, string(v.State), millisOrZero(v.NextAt), millisOrZero(v.LastAt), v.Missed,
@@ -153,6 +173,7 @@ func (t QueueTx) LockTimers(ctx context.Context, ids []string) (map[string]*reev
 
 // CountFailures updates a timer's failures, state and next firing after a run has ended.
 func (t QueueTx) CountFailures(ctx context.Context, v reeve.Timer) error {
+	t.tx.announceInbox(v.WorkspaceID, TopicSchedules, v.ID, "")
 	return t.tx.exec(ctx, `UPDATE timers SET failures = $2, state = $3, next_at = $4, updated_at = $5 WHERE id = $1`,
 		v.ID, v.Failures, string(v.State), millisOrZero(v.NextAt), reeve.Millis(t.now))
 }
@@ -219,6 +240,7 @@ func (s Queue) ListTimers(ctx context.Context, workspace string, f TimerFilter) 
 
 // DeleteTimer deletes a timer and skips its queued wakes. Its runs stay.
 func (t QueueTx) DeleteTimer(ctx context.Context, workspace, id string) error {
+	t.tx.announceInbox(workspace, TopicSchedules, id, "")
 	if err := firstError(t.tx.recordRemoval(ctx, SharedTimers, workspace, id),
 		t.SkipFirings(ctx, id, "the schedule was deleted")); err != nil {
 		return err
@@ -258,4 +280,12 @@ func (t QueueTx) InsertMissed(ctx context.Context, timer string, at int64, key s
 func (s Queue) ListMissed(ctx context.Context, timer string, limit int) ([]int64, error) {
 	return queryAll(ctx, s.Snap, scanValue[int64],
 		`SELECT scheduled_at FROM missed_firings WHERE timer_id = $1 ORDER BY scheduled_at DESC LIMIT $2`, timer, limit)
+}
+
+// ListFailedTimers returns the schedules that were disabled because they failed, those of a user and those without a
+// user. An empty user means all.
+func (s Queue) ListFailedTimers(ctx context.Context, workspace, user string, limit int) ([]reeve.Timer, error) {
+	return queryAll(ctx, s.Snap, scanTimer, `SELECT `+timerColumns+` FROM timers WHERE workspace_id = $1
+		AND state = 'disabled' AND ($3 = '' OR user_id = '' OR user_id = $3) ORDER BY id DESC LIMIT $2`, workspace,
+		limit, user)
 }

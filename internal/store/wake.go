@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -50,9 +49,9 @@ type Change struct {
 	Window    time.Duration // how long to collect more changes before an agent is woken
 }
 
-// RecordChange inserts a change's events and a wake for each agent that subscribes to one of its tokens. It inserts no
-// wake for an agent whose own work led to the change. The wakes are inserted by one statement without a round trip;
-// predicates are evaluated when the window has passed.
+// RecordChange inserts a change's events and a wake for each agent that subscribes to one of its tokens. A wake acts
+// for the user of its subscription. There is no wake for an agent whose own work led to the change. The wakes are
+// inserted by one statement without a round trip; predicates are evaluated when the window has passed.
 func (t QueueTx) RecordChange(ctx context.Context, c Change) error {
 	if err := t.tx.Ledger().InsertEvents(ctx, c.Workspace, c.Agent, c.Operation, c.Tokens); err != nil {
 		return err
@@ -60,43 +59,51 @@ func (t QueueTx) RecordChange(ctx context.Context, c Change) error {
 	if c.Operation == "" { // a call that is not an operation and reports a change
 		c.Operation = t.NewID(reeve.PrefixChange)
 	}
-	self := ""
+	return t.wakeSubscribers(ctx, c.wakeValues(t.now))
+}
+
+// wakeValues returns a row for each token of a change, for wakeSubscribers.
+func (c Change) wakeValues(now time.Time) [][]any {
+	maker := ""
 	if c.Agent != "" {
-		self = c.Agent + ","
+		maker = c.Agent + ","
 	}
 	rows := make([][]any, len(c.Tokens))
 	for i, k := range c.Tokens {
-		rows[i] = []any{c.Workspace, string(k.Class), k.Name, c.Operation, c.Run, self,
-			reeve.Millis(t.now.Add(c.Window)), reeve.Millis(t.now)}
+		rows[i] = []any{c.Workspace, string(k.Class), k.Name, c.Operation, c.Run, maker,
+			reeve.Millis(now.Add(c.Window)), reeve.Millis(now)}
 	}
+	return rows
+}
+
+// wakeSubscribers inserts a wake for each subscription to one of the tokens. It leaves out agents whose own work led
+// to the change: removing the id of such an agent from the origins would change them.
+func (t QueueTx) wakeSubscribers(ctx context.Context, rows [][]any) error {
 	return t.tx.execRows(ctx, `INSERT INTO wakes (`+wakeColumns+`)
-		SELECT agent_id || '/' || id || '/' || operation, workspace_id, agent_id, 'subscription', id, '', '', '',
-		operation, class, name, led, 0, due, 'queued', '', '', now, ''
+		SELECT agent_id || '/' || id || '/' || operation, workspace_id, agent_id, 'subscription', id, '', user_id, '',
+		operation, class, name, origin_ids, 0, due, 'queued', '', '', now, ''
 		FROM (SELECT s.*, v.column4 AS operation, v.column7 AS due, v.column8 AS now, COALESCE((SELECT origins FROM runs
-		WHERE id = v.column5), '') || v.column6 AS led
+		WHERE id = v.column5), '') || v.column6 AS origin_ids
 			FROM (VALUES (?)) AS v CROSS JOIN subscriptions s WHERE s.workspace_id = v.column1 AND s.class = v.column2
 			AND s.name = v.column3) watching
-		WHERE replace(led, agent_id || ',', '') = led ON CONFLICT (run_key) DO NOTHING`,
+		WHERE replace(origin_ids, agent_id || ',', '') = origin_ids ON CONFLICT (run_key) DO NOTHING`,
 		[]string{"TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "TEXT", "BIGINT", "BIGINT"}, rows)
 }
 
 // ChangeWindow is how long changes are collected before an agent is woken.
 const ChangeWindow = 100 * time.Millisecond
 
-// RecordPersonChange is RecordChange for a change that a person made. The operation is derived from this node's stamp,
-// so it is the same on every node.
+// RecordPersonChange is RecordChange for a change that a person made; see PersonChangeID.
 func (t QueueTx) RecordPersonChange(ctx context.Context, workspace string, tokens []reeve.Token,
 	window time.Duration) error {
 	if len(tokens) == 0 {
 		return nil
 	}
-	stamp, err := t.tx.Stamp(ctx)
+	id, err := t.PersonChangeID(ctx)
 	if err != nil {
 		return err
 	}
-	return t.RecordChange(ctx,
-		Change{Workspace: workspace, Operation: reeve.DeriveID("chg", stamp.Node, strconv.FormatInt(stamp.Counter, 10)),
-			Tokens: tokens, Window: window})
+	return t.RecordChange(ctx, Change{Workspace: workspace, Operation: id, Tokens: tokens, Window: window})
 }
 
 // InsertWake queues a wake. It returns false if a wake with its run key was queued before.
@@ -134,7 +141,8 @@ func (s Queue) GetWake(ctx context.Context, key string) (reeve.Wake, error) {
 	return w, err
 }
 
-// Prefixes of the session ids of wakes that are not turns. Only wakes of the same session are merged into one run.
+// Prefixes of the session ids of wakes that are not turns. Only wakes of the same session and user are merged into one
+// run.
 // Sessions of schedules and steps are also lanes: runs of different schedules do not wait for each other, so that a
 // slow schedule does not delay the others. All other runs of an agent share one lane.
 const (
@@ -164,11 +172,12 @@ func hasOwnLane(reason reeve.Reason, session string) bool {
 		StepSession)
 }
 
-// DueAgent is an agent that is due to run, either for one session or for all its other wakes together.
+// DueAgent is an agent that is due to run for a user, either for one session or for all its other wakes together.
 type DueAgent struct {
 	AgentID     string
 	WorkspaceID string
 	SessionID   string
+	UserID      string
 }
 
 // unblockedWakes selects the queued wakes whose lane has no open run; see laneOf. Steps are never queued.
@@ -187,10 +196,14 @@ const isFirstInLane = ` AND CASE WHEN reason = 'user_initiated' THEN 1 = 1
 			= CASE WHEN substr(wakes.session_id, 1, 9) = 'schedule:' THEN wakes.session_id ELSE '' END
 		AND CASE WHEN e.reason = 'manual' THEN 1 = 1 ELSE ` + throttledUntil + ` <= $1 END) END`
 
-// throttledUntil is the time until which the agent's throttle delays a wake. Wakes by a person are not throttled.
+// throttledUntil is the time until which the agent's throttle or its sleep delays a wake. Wakes by a person are not
+// delayed, and sleep does not delay work on scripts.
 const throttledUntil = `CASE WHEN reason IN ('manual', 'user_initiated') THEN 0
-	ELSE COALESCE((SELECT r.last_run_at + a.throttle_ms FROM agents a
-	JOIN agent_runtimes r ON r.agent_id = a.id WHERE a.id = wakes.agent_id AND a.throttle_ms > 0), 0) END`
+	ELSE COALESCE((SELECT CASE WHEN s.sleep_until > COALESCE(r.last_run_at + a.throttle_ms, 0)
+			AND wakes.reason NOT IN ('retry', 'script_job') THEN s.sleep_until
+		WHEN a.throttle_ms > 0 THEN r.last_run_at + a.throttle_ms END
+	FROM agents a LEFT JOIN agent_states s ON s.agent_id = a.id
+	LEFT JOIN agent_runtimes r ON r.agent_id = a.id WHERE a.id = wakes.agent_id), 0) END`
 
 // Lane returns the lane of a wake. Runs of the same lane run one after another.
 func Lane(w reeve.Wake) string {
@@ -200,13 +213,13 @@ func Lane(w reeve.Wake) string {
 	return w.AgentID + " " + laneOf(w.Reason, w.SessionID)
 }
 
-// QueuedWakes returns the queued wakes of an agent and session, in order of their due time, and locks them. Delayed
-// wakes are left out until they are due.
+// QueuedWakes returns the queued wakes of an agent, session and user, in order of their due time, and locks them.
+// Delayed wakes are left out until they are due.
 func (t QueueTx) QueuedWakes(ctx context.Context, c DueAgent, limit int) ([]reeve.Wake, error) {
 	return queryAll(ctx, t.Snap, skipCorrupt(t.Snap, scanWake, nil), `SELECT `+wakeColumns+` FROM wakes
-		WHERE state = 'queued' AND agent_id = $1 AND session_id = $2
+		WHERE state = 'queued' AND agent_id = $1 AND session_id = $2 AND user_id = $5
 		AND (tries = 0 OR due_at <= $4) ORDER BY due_at, created_at, run_key LIMIT $3`+t.db.engine.LockClause(),
-		c.AgentID, c.SessionID, limit, reeve.Millis(t.now))
+		c.AgentID, c.SessionID, limit, reeve.Millis(t.now), c.UserID)
 }
 
 // DelayWake delays a wake, by twice as long each time. After the given number of tries it skips the wake.
@@ -236,9 +249,10 @@ func (t QueueTx) skipWakes(ctx context.Context, workspace, agent, why string) er
 		AND ($2 = '' OR agent_id = $2) AND reason NOT IN ('script_job', 'retry')`, workspace, agent, why)
 }
 
-// applyAgentState applies an agent's new state to its wakes. Stopping skips its wakes. Destroying also skips its
+// applyLifecycle applies an agent's new lifecycle to its wakes. Stopping skips its wakes. Making it dormant
+// changes nothing here: each wake is skipped when it is due. Destroying also skips its
 // retries, deletes its subscriptions, completes its timers and cancels its runs.
-func (t QueueTx) applyAgentState(ctx context.Context, a reeve.Agent) error {
+func (t QueueTx) applyLifecycle(ctx context.Context, a reeve.Agent) error {
 	if a.Lifecycle != reeve.AgentDestroyed {
 		if a.StoppedAt != nil {
 			return t.skipWakes(ctx, a.WorkspaceID, a.ID, "the agent is stopped")

@@ -67,6 +67,9 @@ func (t *Tx) IncrementRevision(ctx context.Context, workspace string) error {
 		return nil
 	}
 	t.touched = append(t.touched, workspace)
+	for _, topic := range []Topic{TopicAgents, TopicTools, TopicProfiles, TopicSubscriptions, TopicControl} {
+		t.Announce(workspace, topic, "", "")
+	}
 	return t.exec(ctx, `UPDATE workspaces SET revision = revision + 1 WHERE id = $1`, workspace)
 }
 

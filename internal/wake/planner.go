@@ -17,6 +17,8 @@ type Limits struct {
 	AlertAfter   int           // consecutive failures after which the user is notified. Default: 3
 	DisableAfter int           // consecutive failures after which a schedule is disabled. Default: 5
 	Budget       reeve.Amount  // budget of one scheduled run. Default: no limit
+
+	LimitScriptJobs bool // Budget applies to runs of the planner and the maintainer too. Default: false
 }
 
 func (l Limits) withDefaults() Limits {
@@ -66,7 +68,7 @@ func (p *Planner) ApplyToExisting(ctx context.Context, tx *store.Tx, t reeve.Tim
 
 // Apply returns a timer with the changes of a request, and its next firings if they changed. Empty fields of the
 // request change nothing, so a paused timer stays paused. A completed or disabled timer becomes active again if it gets
-// a new time. A cadence that means the same as before, in other words, does not count as a new time.
+// a new time. A cadence written differently but with the same meaning is not a new time.
 func (p *Planner) Apply(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (reeve.Timer, []time.Time, error) {
 	if (q.CadenceType == "") != (q.CadenceValue == "") {
 		return t, nil, &reeve.Error{Code: reeve.Validation,

@@ -47,7 +47,11 @@ func (r *Scheduler) SkipHeldWork(ctx context.Context, tx *store.Tx,
 	if err := r.callSkipHandlers(ctx, tx, wakes); err != nil {
 		return ended, err
 	}
-	return ended, r.callEndHandlers(ctx, tx, ended)
+	if err := r.callEndHandlers(ctx, tx, ended); err != nil {
+		return ended, err
+	}
+	_, err = showMedia(ctx, tx, ended)
+	return ended, err
 }
 
 // skipRun cancels a run, unless cancelling another run has cancelled it already.

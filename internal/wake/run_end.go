@@ -2,6 +2,7 @@ package wake
 
 import (
 	"context"
+	"slices"
 
 	"reeve"
 	"reeve/internal/store"
@@ -73,16 +74,24 @@ func (r *Scheduler) recordEnds(ctx context.Context, batch []*pendingEnd) error {
 
 // committedEnd is a run whose end is recorded in the current transaction.
 type committedEnd struct {
-	run        reeve.Run
-	isNotified bool // the end has queued a notification
+	run reeve.Run
+	delivery
 }
 
-// publishEnds starts the delivery of notifications and calls the AfterEnd functions, once the ends are committed.
+// delivery is what the end of a run delivers to people.
+type delivery struct {
+	isNotified    bool     // a notification is queued
+	conversations []string // conversations with new frames
+}
+
+// publishEnds starts the delivery of notifications, announces frames and calls the AfterEnd functions, once the ends
+// are committed.
 func (r *Scheduler) publishEnds(ended []committedEnd) {
 	for _, e := range ended {
 		if e.isNotified {
 			r.deliveryQueued.Notify()
 		}
+		r.announceFrames(e.conversations)
 		r.callAfterEnd(e.run)
 	}
 }
@@ -125,25 +134,58 @@ func (r *Scheduler) endRuns(ctx context.Context, tx *store.Tx, batch []*pendingE
 	if err != nil {
 		return nil, err
 	}
-	var runs []reeve.Run
-	for _, t := range transitions {
+	var runs, runCauses []reeve.Run
+	for i, t := range transitions {
 		if moved[t.Is.ID] {
-			runs = append(runs, t.Is)
+			runs, runCauses = append(runs, t.Is), append(runCauses, causes[i])
 		}
 	}
 	if err := r.callEndHandlers(ctx, tx, runs); err != nil {
 		return nil, err
 	}
+	if err := recordEndSignals(ctx, tx, runs, runCauses, timers); err != nil {
+		return nil, err
+	}
 	for i, p := range batch {
 		if run := transitions[i].Is; moved[run.ID] {
-			isNotified, err := r.reportEnd(ctx, tx, timers, run, causes[i], p.end.Notify)
+			d, err := r.reportEnd(ctx, tx, timers, run, causes[i], p.end.Notify)
 			if err != nil {
 				return nil, err
 			}
-			ended = append(ended, committedEnd{run, isNotified})
+			ended = append(ended, committedEnd{run, d})
 		}
 	}
-	return ended, nil
+	shown, err := showMedia(ctx, tx, runs)
+	if len(ended) > 0 {
+		ended[0].conversations = append(ended[0].conversations, shown...)
+	}
+	return ended, err
+}
+
+// showMedia shows the files of ended runs that no report contains. It returns the conversations.
+func showMedia(ctx context.Context, tx *store.Tx, runs []reeve.Run) ([]string, error) {
+	var scheduled []string // other runs show their files at once
+	for _, run := range runs {
+		if run.State.IsFinal() && (isTimerReason(run.Reason) || run.Reason == reeve.ReasonRetry) {
+			scheduled = append(scheduled, run.ID)
+		}
+	}
+	if len(scheduled) == 0 {
+		return nil, nil
+	}
+	return tx.Chat().ShowMedia(ctx, scheduled)
+}
+
+// announceFrames calls FramesAppended for each conversation.
+func (r *Scheduler) announceFrames(conversations []string) {
+	if r.FramesAppended == nil {
+		return
+	}
+	for i, c := range conversations {
+		if !slices.Contains(conversations[:i], c) {
+			r.FramesAppended(c)
+		}
+	}
 }
 
 // applyEnd returns a run with the fields that its end sets. Texts are sanitized, because a brain may return bytes that
@@ -163,10 +205,10 @@ func applyEnd(tx *store.Tx, run reeve.Run, end reeve.RunEnd) reeve.Run {
 	return run
 }
 
-// reportEnd notifies the user of a run that has ended, if the run was scheduled or has crashed too often. It reports
-// whether it queued a notification. The timers are locked. The cause is the run with its original reason.
+// reportEnd notifies the user of a run that has ended, if the run was scheduled or has crashed too often. The timers
+// are locked. The cause is the run with its original reason.
 func (r *Scheduler) reportEnd(ctx context.Context, tx *store.Tx, timers map[string]*reeve.Timer, run, cause reeve.Run,
-	notify bool) (isNotified bool, err error) {
+	notify bool) (d delivery, err error) {
 	switch {
 	case !run.State.IsFinal():
 	case isTimerReason(cause.Reason):
@@ -174,7 +216,7 @@ func (r *Scheduler) reportEnd(ctx context.Context, tx *store.Tx, timers map[stri
 	case run.Code == reeve.Crashed:
 		return r.reportCrashedRun(ctx, tx, run)
 	}
-	return false, nil
+	return d, nil
 }
 
 // withOriginalReason returns a run with the reason of the run that it retries. Thus the end of a retried run counts for

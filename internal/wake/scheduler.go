@@ -50,6 +50,10 @@ type Config struct {
 	OnEnd    []EndHandler      // called in this order when runs end. Default: none
 	OnSkip   []SkipHandler     // called in this order when wakes are skipped. Default: none
 	AfterEnd []func(reeve.Run) // called in this order after the end of a run is committed. Default: none
+
+	// FramesAppended is called after a report or a file of a scheduled run was committed to a conversation. Default:
+	// none
+	FramesAppended func(conversation string)
 }
 
 // EndHandler performs follow-up writes in the transaction that ends runs. An error aborts the transaction, so the runs
@@ -133,6 +137,7 @@ func (r *Scheduler) Cancel(ctx context.Context, workspace, id string) (reeve.Run
 // Conflict if the run has ended already.
 func (r *Scheduler) End(ctx context.Context, workspace, id string, why *reeve.Error) (run reeve.Run, err error) {
 	var ended []reeve.Run
+	var shown []string
 	err = r.DB.Update(ctx, func(tx *store.Tx) error {
 		was, err := tx.Runs().GetRun(ctx, workspace, id)
 		if err != nil {
@@ -147,11 +152,15 @@ func (r *Scheduler) End(ctx context.Context, workspace, id string, why *reeve.Er
 		if err := r.callEndHandlers(ctx, tx, ended); err != nil {
 			return err
 		}
+		if shown, err = showMedia(ctx, tx, ended); err != nil {
+			return err
+		}
 		return tx.Ledger().SaveResponse(ctx, ended[0])
 	})
 	if err != nil {
 		return run, err
 	}
+	r.announceFrames(shown)
 	for _, run := range ended {
 		r.callAfterEnd(run)
 		r.interruptRun(run.ID)

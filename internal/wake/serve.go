@@ -66,7 +66,7 @@ func (r *Scheduler) serve(ctx context.Context, run reeve.Run, brainDone func()) 
 			return
 		}
 		r.Log.Error("cannot record the end of a run", "run", run.ID, "error", err)
-		// The context of a step of another run does not end when the server stops, so isStopping is checked too.
+		// ctx may not end when the server stops, so isStopping is checked too.
 		if !notify.Sleep(ctx, wait) || r.isStopping.Load() {
 			r.deactivate(a, true)
 			return

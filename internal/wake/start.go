@@ -39,16 +39,17 @@ func (r *Scheduler) startBatch(ctx context.Context, tx *store.Tx, due []reeve.Wa
 	if err != nil {
 		return nil, false, err
 	}
-	seenLanes := map[string]bool{}
+	startedLanes, seenGroups := map[string]bool{}, map[string]bool{} // a lane may have wakes for several users
 	for _, first := range due {
 		if len(runs) == n {
 			break
 		}
 		lane := store.Lane(first)
-		if seenLanes[lane] {
+		group := lane + " " + first.SessionID + " " + first.UserID
+		if startedLanes[lane] || seenGroups[group] {
 			continue
 		}
-		seenLanes[lane] = true
+		seenGroups[group] = true
 		wakes := []reeve.Wake{first}
 		if first.SessionID == "" || known.Backlogged[first.SessionID] {
 			if wakes, err = r.listMergeableWakes(ctx, tx, first); err != nil {
@@ -63,6 +64,7 @@ func (r *Scheduler) startBatch(ctx context.Context, tx *store.Tx, due []reeve.Wa
 		if len(wanted) == 0 {
 			continue
 		}
+		startedLanes[lane] = true
 		run := r.newRun(wanted)
 		runs = append(runs, run)
 		for _, w := range wanted {
@@ -78,7 +80,9 @@ func (r *Scheduler) startBatch(ctx context.Context, tx *store.Tx, due []reeve.Wa
 			continue
 		}
 		started = append(started, run)
-		if isUnattended(run.Reason) && !r.Planner.limits.Budget.IsZero() {
+		limits := r.Planner.limits
+		if isUnattended(run.Reason) && !limits.Budget.IsZero() &&
+			(run.Reason != reeve.ReasonScriptJob || limits.LimitScriptJobs) {
 			if err := tx.Runs().PutRunBudget(ctx, run, r.Planner.limits.Budget); err != nil {
 				return nil, false, err
 			}
@@ -103,7 +107,7 @@ func (r *Scheduler) filterWakes(ctx context.Context, tx *store.Tx, known store.W
 			why = "the agent is " + string(agent.Mode)
 		}
 		if why == "" {
-			if why, err = r.findSkipReason(ctx, tx, w); err != nil {
+			if why, err = r.subscriptionSkipReason(ctx, tx, w); err != nil {
 				return nil, nil, &unreadableWake{w.RunKey, err}
 			}
 		}
@@ -142,9 +146,9 @@ func getAgentStatus(known store.WakeContext, w reeve.Wake) (status store.AgentSt
 	return a, ""
 }
 
-// findSkipReason evaluates the predicate of a subscription on the changed entities as they are now, after the debounce
-// window. It returns the reason why the wake is not wanted, or an empty string.
-func (r *Scheduler) findSkipReason(ctx context.Context, tx *store.Tx, w reeve.Wake) (string, error) {
+// subscriptionSkipReason evaluates the predicate of a subscription on the changed entities as they are now, after the
+// debounce window. It returns the reason why the wake is not wanted, or an empty string.
+func (r *Scheduler) subscriptionSkipReason(ctx context.Context, tx *store.Tx, w reeve.Wake) (string, error) {
 	if w.Reason != reeve.ReasonSubscription {
 		return "", nil
 	}
@@ -179,8 +183,9 @@ func (r *Scheduler) findSkipReason(ctx context.Context, tx *store.Tx, w reeve.Wa
 	return r.predicates.explainMismatch(sub.Predicate, entities), nil
 }
 
-// listMergeableWakes returns the wakes that one run can serve together with first: all queued changes of an agent, or
-// all queued firings of a timer, unless its misfire policy is RunAllMissed. A manual wake is served alone.
+// listMergeableWakes returns the wakes that one run can serve together with first: all queued changes of an agent that
+// wake it for the same user, or all queued firings of a timer, unless its misfire policy is RunAllMissed. A manual wake
+// is served alone.
 func (r *Scheduler) listMergeableWakes(ctx context.Context, tx *store.Tx, first reeve.Wake) ([]reeve.Wake, error) {
 	if first.SessionID != "" {
 		t, err := tx.Snap.Queue().GetTimer(ctx, first.WorkspaceID, "", first.ReasonID)
@@ -192,7 +197,7 @@ func (r *Scheduler) listMergeableWakes(ctx context.Context, tx *store.Tx, first 
 		}
 	}
 	return tx.Queue().QueuedWakes(ctx, store.DueAgent{AgentID: first.AgentID, WorkspaceID: first.WorkspaceID,
-		SessionID: first.SessionID}, maxWakesPerRun)
+		SessionID: first.SessionID, UserID: first.UserID}, maxWakesPerRun)
 }
 
 // newRun returns the run that serves wakes. Its key is that of the first wake, and its reason and input are those of

@@ -15,7 +15,7 @@ import (
 const twoLetters = `
 for (const id of ['a', 'b']) await Items.withItem(id, 'Letter ' + id, async (ctx) => {
   if (ctx.item.isDone) return;
-  try { await General.send({ to: id }) } catch (e) { Console.log(e.code) }
+  try { await General.send({ to: id }) } catch (e) { Console.log(e.code); await ctx.ignore(e) }
 })`
 
 // crashMidScript runs twoLetters until the first request has had its effect but no answer, and returns the automation

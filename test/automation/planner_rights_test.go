@@ -1,6 +1,7 @@
 package automation_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -18,7 +19,12 @@ func TestG29_PlannedScriptHasTheRightsOfItsRequester(t *testing.T) {
 		t.Parallel()
 		a, d := newPlannedAutomation(t, cfg)
 		a.Plan("hello") // makes the planner and its kind
-		kit.NewPersona(a.Host, "boss", kit.Object{"kind": "planner"}, "delegate", "scripts_save", "scripts_schedule",
+		var planner reeve.Agent
+		a.Want(http.StatusOK, &planner, "GET", "/api/agents/planner", nil)
+		if planner.Kind != "script_planner" { // the kind planner is for agents that plan a day
+			t.Errorf("the planner is of kind %s", planner.Kind)
+		}
+		kit.NewPersona(a.Host, "boss", kit.Object{"kind": "script_planner"}, "delegate", "scripts_save", "scripts_schedule",
 			"scripts_eval", "mail_list")
 		c := a.StartConversation("boss")
 		tell := func(said string) string {

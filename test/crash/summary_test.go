@@ -84,13 +84,18 @@ func (r *rig) driveSummary(ctx context.Context, w world, p *process, conversatio
 
 // checkSummary checks that no forbidden rows exist.
 func (r *rig) checkSummary(ctx context.Context, w world) error {
+	return r.checkRows(ctx, w, slices.Concat(forbiddenRows, wrongSummaries))
+}
+
+// checkRows checks that queries count no rows.
+func (r *rig) checkRows(ctx context.Context, w world, queries []rowCount) error {
 	db, err := w.open()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = db.Close() }()
 	var wrong []error
-	for _, n := range slices.Concat(forbiddenRows, wrongSummaries) {
+	for _, n := range queries {
 		var rows int
 		if err := db.QueryRowContext(ctx, n.query).Scan(&rows); err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", n.what, err))

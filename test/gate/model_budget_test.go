@@ -149,3 +149,77 @@ func TestG17_NewBudgetAppliesFromTheNextTurn(t *testing.T) {
 		t.Errorf("%+v", failed)
 	}
 }
+
+// waitingModel answers after release is closed. It reports each cap of an answer that it gets, and uses all of it.
+type waitingModel struct {
+	release chan struct{}
+	caps    chan int
+}
+
+func (m waitingModel) Answer(ctx context.Context, r model.Request, _ func(model.Delta)) (model.Answer, error) {
+	m.caps <- r.MaxTokens
+	select {
+	case <-m.release:
+	case <-ctx.Done():
+		return model.Answer{}, ctx.Err()
+	}
+	input := model.EstimateCost(m, r).Input
+	return model.Answer{Parts: []model.Part{{Type: model.Text, Text: "yes"}}, Stop: model.StopEnd,
+		Usage: model.Usage{Input: input, Output: int64(r.MaxTokens)}}, nil
+}
+
+// A request reserves its input and the cap of its answer. When a budget leaves less, the cap is lowered, also for
+// concurrent requests, which together stay within the budget. When not even the least cap fits, the error says how much
+// was wanted and how much is left.
+func TestG17_OutputIsLimitedToTheBudget(t *testing.T) {
+	t.Parallel()
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+		m := waitingModel{make(chan struct{}), make(chan int, 10)}
+		cfg.Model = m
+		h := reevetest.Run(t, cfg)
+		a := h.Agent("bot")
+		const limit = 6000
+		kit.SetBudget(h, "agent:bot", map[string]any{"limit": map[string]any{"tokens": limit}})
+		c := h.StartConversation("bot")
+		first := kit.StartTurn(h, c.ID, "one")
+		if most := <-m.caps; most != 4096 {
+			t.Errorf("the first request may use %d tokens", most)
+		}
+		second := kit.StartTurn(h, h.StartConversation("bot").ID, "two")
+		if most := <-m.caps; most < 256 || most >= 2000 {
+			t.Errorf("the second request may use %d tokens", most)
+		}
+		if b := kit.GetBudget(h, "agent:"+a.ID); b.Reserved.Tokens != limit {
+			t.Errorf("reserved while both run: %+v", b)
+		}
+		refused := kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "three").ID)
+		if refused.Code != reeve.BudgetExceeded || !strings.Contains(refused.Message, "tokens left (") ||
+			!strings.Contains(refused.Message, "wanted, 0 left)") {
+			t.Errorf("%s %s", refused.Code, refused.Message)
+		}
+		close(m.release)
+		for _, turn := range []reeve.Turn{first, second} {
+			if d := kit.WaitForTurn(h, turn.ID); d.State != reeve.RunCompleted {
+				t.Errorf("%+v", d.Turn)
+			}
+		}
+		if b := kit.GetBudget(h, "agent:"+a.ID); b.Used.Tokens > limit || !b.Reserved.IsZero() {
+			t.Errorf("afterwards: %+v", b)
+		}
+	})
+}
+
+// Money is reserved too, at the price of the model.
+func TestG17_MoneyIsReservedForAnAnswer(t *testing.T) {
+	t.Parallel()
+	h := kit.RunWithPricedProvider(t, kit.FastConfig(t), func(w io.Writer, body string) {
+		kit.WriteLastChunk(w, "yes")
+	})
+	h.Agent("bot")
+	kit.SetBudget(h, "agent:bot", map[string]any{"limit": map[string]any{"micros": 2000}})
+	d := kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "hello").ID)
+	if d.Code != reeve.BudgetExceeded || !strings.Contains(d.Message, "money left (0.00") ||
+		!strings.Contains(d.Message, "0.002000 left)") {
+		t.Errorf("%s %s", d.Code, d.Message)
+	}
+}

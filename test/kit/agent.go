@@ -14,7 +14,7 @@ func UpdateAgent(h *reevetest.Host, a reeve.Agent, body map[string]any) {
 	h.Want(http.StatusOK, nil, "PATCH", "/api/agents/"+a.ID, body)
 }
 
-// RemoveAgentBy has the ways to end an agent: destroyed is a change of its lifecycle, removed deletes it.
+// RemoveAgentBy lists two ways to end an agent: "destroyed" changes its lifecycle, "removed" deletes its row.
 var RemoveAgentBy = map[string]func(h *reevetest.Host, a reeve.Agent){
 	"destroyed": func(h *reevetest.Host, a reeve.Agent) { UpdateAgent(h, a, Object{"lifecycle": "destroyed"}) },
 	"removed": func(h *reevetest.Host, a reeve.Agent) {

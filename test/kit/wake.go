@@ -13,7 +13,11 @@ func ListSchedules(h *reevetest.Host) []reeve.Timer {
 	h.T.Helper()
 	var list api.ScheduleList
 	h.Want(http.StatusOK, &list, "GET", "/api/schedules", nil)
-	return list.Schedules
+	timers := make([]reeve.Timer, len(list.Schedules))
+	for i, s := range list.Schedules {
+		timers[i] = s.Timer
+	}
+	return timers
 }
 
 // RehearsalConfig returns an agent config with a rehearsal: steps, then an output.

@@ -177,10 +177,21 @@ func TestN09_ForgettingErasesEveryQuote(t *testing.T) {
 		id := write(h, "memory_save", kit.Object{"content": secret}).NoteID
 		search(h, kit.Object{"query": "therapist"})
 		call(h, "memory_update", kit.Object{"note_id": id, "content": "I see nobody on Mondays"})
+		var home reeve.Category
+		h.Want(http.StatusCreated, &home, "POST", "/api/journal/categories", kit.Object{"name": "Home"})
+		for _, q := range []kit.Object{{"title": "He said: " + secret}, {"title": "Call", "description": secret},
+			{"title": "Buy milk", "description": "two bottles"}} {
+			q["category_id"] = home.ID
+			h.Want(http.StatusCreated, nil, "POST", "/api/journal/tasks", q)
+		}
 		var e reeve.NoteErasure
 		h.Want(http.StatusOK, &e, "POST", "/api/notes/"+id+"/forget", kit.Object{})
-		if e.Erased["calls"] < 3 || len(e.NotReached) == 0 {
+		if e.Erased["calls"] < 3 || e.Erased["changes"] != 2 || len(e.NotReached) == 0 {
 			t.Errorf("got %+v", e)
+		}
+		if text := string(h.Do("GET", "/api/changes", nil).Body); strings.Contains(text, "therapist") ||
+			!strings.Contains(text, "[forgotten]") || !strings.Contains(text, "two bottles") {
+			t.Errorf("changes: %s", text)
 		}
 		for _, path := range []string{"/api/notes?history=true", "/api/operations?limit=100"} {
 			r := h.Do("GET", path, nil)

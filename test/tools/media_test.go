@@ -78,7 +78,11 @@ func TestSendMedia_AScheduleSendsToTheConversationItWasMadeIn(t *testing.T) {
 	if d := kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "later please").ID); d.Issues.ToolFailures > 0 {
 		t.Fatalf("%+v", d)
 	}
-	kit.Eventually(t, "the picture in the conversation", func() bool { return len(kit.ListMediaFrames(h, c.ID)) == 1 })
+	kit.Eventually(t, "the report with the picture", func() bool {
+		frames := kit.ListFrames(h, c.ID)
+		last := frames[len(frames)-1]
+		return last.Type == reeve.FrameReport && len(last.Attachments) == 1
+	})
 	if n := len(kit.ListTurns(h, c.ID)); n != 1 {
 		t.Errorf("the conversation has %d turns", n)
 	}

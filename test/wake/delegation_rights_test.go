@@ -220,7 +220,7 @@ func TestO20_ChildSpendsItsParentsBudget(t *testing.T) {
 `)
 	boss := kit.NewPersona(h, "boss", nil, "delegate")
 	kit.NewPersona(h, "helper", nil)
-	kit.NewPersona(h, "greedy", kit.Object{"config": kit.Object{"max_tokens": 50000}})
+	kit.NewPersona(h, "greedy", kit.Object{"config": kit.Object{"instructions": strings.Repeat("Read it all. ", 8000)}})
 	budget := func() (b reeve.Budget) {
 		var list struct {
 			Budgets []reeve.Budget `json:"budgets"`
@@ -240,7 +240,7 @@ func TestO20_ChildSpendsItsParentsBudget(t *testing.T) {
 	if b := budget(); b.Used.Tokens < 1000 || b.Used.Tokens != turn.Spent.Tokens || !b.Reserved.IsZero() {
 		t.Errorf("%+v, the turn spent %+v", b, turn.Spent)
 	}
-	turn = kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "ask the greedy one").ID) // who may use more than its caller has
+	turn = kit.WaitForTurn(h, kit.StartTurn(h, c.ID, "ask the greedy one").ID) // who needs more than its caller has
 	child := kit.ListChildren(h, turn.ID)
 	if len(child) != 1 || child[0].Code != reeve.BudgetExceeded {
 		t.Fatalf("%+v", child)

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"reeve"
 	"reeve/api"
+	"reeve/host"
 	"reeve/reevetest"
 	"reeve/test/kit"
 )
@@ -114,42 +116,43 @@ func TestL02_ModesSayWhoMayWake(t *testing.T) {
 			}
 		}
 	}
-	h := reevetest.Start(t, newEmitter())
-	source := h.Agent("source", "emit")
-	for _, mode := range []string{"autonomous", "interactive", "hybrid"} {
-		var a reeve.Agent
-		h.Want(201, &a, "POST", "/api/agents", kit.Object{"name": mode, "mode": mode,
-			"config": kit.RehearsalConfig("ok")})
-		kit.Subscribe(h, a.ID, "key", "TASK", "")
-		h.Want(201, nil, "POST", "/api/schedules", kit.Object{"agent": a.ID, "goal": "g", "cadence_type": "once",
-			"cadence_value": time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339Nano)})
-	}
-	h.Call(source.ID, "emit", kit.Object{"class": "key", "name": "TASK"})
-	for _, mode := range []string{"autonomous", "interactive", "hybrid"} {
-		h.Want(201, nil, "POST", "/api/agents/"+mode+"/wake", kit.Object{})
-	}
-	counts := func(mode string) map[reeve.Reason]int {
-		n := map[reeve.Reason]int{}
-		for _, r := range kit.ListRuns(h, "agent="+mode) {
-			n[r.Reason]++
+	synctest.Test(t, func(t *testing.T) {
+		b := kit.NewBubbleHost(t, host.Config{}, newEmitter())
+		source := b.NewAgent("source", nil)
+		b.AttachTools("source", "emit")
+		modes := []string{"autonomous", "interactive", "hybrid"}
+		for _, mode := range modes {
+			b.NewAgent(mode, nil)
+			b.Want(201, nil, "POST", "/api/agents/"+mode+"/subscriptions", kit.Object{"class": "key", "name": "TASK"})
+			b.NewSchedule(mode, kit.Object{"cadence_type": "once",
+				"cadence_value": time.Now().Add(time.Hour).UTC().Format(time.RFC3339Nano)})
+			// Afterwards, because an interactive agent cannot subscribe.
+			b.Want(200, nil, "PATCH", "/api/agents/"+mode, kit.Object{"mode": mode})
 		}
-		return n
-	}
-	kit.Eventually(t, "the schedules to fire", func() bool {
-		h.RunUntilIdle(t.Context())
-		return len(kit.ListWakes(h, "interactive")) == 3 && counts("hybrid")[reeve.ReasonTimer] == 1 &&
-			counts("autonomous")[reeve.ReasonTimer] == 1
+		b.CallAs("", source.ID, "emit", kit.Object{"class": "key", "name": "TASK"})
+		for _, mode := range modes {
+			b.Want(201, nil, "POST", "/api/agents/"+mode+"/wake", kit.Object{})
+		}
+		b.AdvanceBy(2*time.Second, 200*time.Millisecond)
+		b.AdvanceBy(2*time.Hour, 10*time.Minute)
+		for mode, want := range map[string]int{"autonomous": 1, "hybrid": 1, "interactive": 0} {
+			n := map[reeve.Reason]int{}
+			for _, r := range b.ListRuns("agent=" + mode) {
+				n[r.Reason]++
+			}
+			if n[reeve.ReasonSubscription] != want || n[reeve.ReasonTimer] != want || n[reeve.ReasonManual] != 1 {
+				t.Errorf("%s: %v", mode, n)
+			}
+		}
+		var list api.WakeList
+		b.Want(200, &list, "GET", "/api/agents/interactive/wakes", nil)
+		if len(list.Wakes) != 3 {
+			t.Errorf("%+v", list.Wakes)
+		}
+		for _, w := range list.Wakes {
+			if w.Reason != reeve.ReasonManual && (w.State != reeve.WakeSkipped || w.Why != "the agent is interactive") {
+				t.Errorf("%+v", w)
+			}
+		}
 	})
-	kit.WaitUntilIdle(h)
-	for mode, want := range map[string]int{"autonomous": 1, "hybrid": 1, "interactive": 0} {
-		n := counts(mode)
-		if n[reeve.ReasonSubscription] != want || n[reeve.ReasonTimer] != want || n[reeve.ReasonManual] != 1 {
-			t.Errorf("%s: %v", mode, n)
-		}
-	}
-	for _, w := range kit.ListWakes(h, "interactive") {
-		if w.Reason != reeve.ReasonManual && (w.State != reeve.WakeSkipped || w.Why != "the agent is interactive") {
-			t.Errorf("%+v", w)
-		}
-	}
 }

@@ -1,6 +1,9 @@
 package wake_test
 
 import (
+	"database/sql"
+	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,58 +17,103 @@ import (
 	tools "reeve/toolbox/journal"
 )
 
-// An agent that a change woke acts for no user, so it cannot change time entries, plans and ratings, which belong to
-// users. It can change data of the workspace, and for a user it can change everything.
-func TestL17_RunWithoutAUserCannotChangeUserData(t *testing.T) {
-	t.Parallel()
-	h := reevetest.Start(t)
+// toolUser is an agent that uses one tool when a task of its own changes.
+type toolUser struct {
+	tool     string
+	args     kit.Object
+	agent    reeve.Agent
+	trigger  string // the task
+	userData bool   // set if the tool reads or changes data of its user
+}
+
+// newToolUsers creates an agent for each tool that works with the data of users, in an order in which all can succeed,
+// and one whose tool does not.
+func newToolUsers(h *reevetest.Host) []toolUser {
+	h.T.Helper()
 	h.Want(200, nil, "PUT", "/api/profiles/assistant", api.ProfileRequest{Capabilities: tools.Capabilities()})
 	var home reeve.Category
 	h.Want(201, &home, "POST", "/api/journal/categories", reeve.CategoryRequest{Name: "Home"})
-	var task reeve.Task
-	h.Want(201, &task, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: home.ID, Title: "Paint"})
-	own := map[string]kit.Object{
-		"start_task_timer": {"task_id": task.ID},
-		"stop_task_timer":  {},
-		"create_retrospective_time_entry": {"task_id": task.ID, "started_at": "2026-02-17T09:00:00Z",
-			"ended_at": "2026-02-17T10:00:00Z"},
-		"list_time_entries":       {},
-		"get_or_create_day_plan":  {"plan_date": "2026-03-02"},
-		"pin_day_plan_tasks":      {"plan_date": "2026-03-02", "task_ids": []string{task.ID}},
-		"create_or_update_rating": {"target_kind": "task", "target_id": task.ID, "scores": kit.Object{"focus": 3}},
-		"get_ratings_summary":     {},
+	newTask := func(title string) string {
+		var task reeve.Task
+		h.Want(201, &task, "POST", "/api/journal/tasks", reeve.TaskDraft{CategoryID: home.ID, Title: title})
+		return task.ID
 	}
-	agents := map[string]reeve.Agent{}
-	wake := func(name, tool string, args kit.Object) {
-		a := h.Agent(name, tool)
-		h.Want(200, nil, "PATCH", "/api/agents/"+a.ID, kit.Object{"categories": []string{home.ID}})
-		kit.SetRehearsal(h, a.ID, "done", kit.Object{"tool": tool, "args": args, "must": true})
-		h.Want(201, nil, "POST", "/api/agents/"+a.ID+"/subscriptions", kit.Object{"class": "id", "name": task.ID})
-		agents[tool] = a
+	task := newTask("Paint")
+	list := []toolUser{
+		{tool: "start_task_timer", args: kit.Object{"task_id": task}},
+		{tool: "stop_task_timer", args: kit.Object{}},
+		{tool: "create_retrospective_time_entry", args: kit.Object{"task_id": task,
+			"started_at": "2026-02-17T09:00:00Z", "ended_at": "2026-02-17T10:00:00Z"}},
+		{tool: "list_time_entries", args: kit.Object{}},
+		{tool: "get_or_create_day_plan", args: kit.Object{"plan_date": "2026-03-02"}},
+		{tool: "pin_day_plan_tasks", args: kit.Object{"plan_date": "2026-03-02", "task_ids": []string{task}}},
+		{tool: "create_or_update_rating", args: kit.Object{"target_kind": "task", "target_id": task,
+			"scores": kit.Object{"focus": 3}}},
+		{tool: "get_ratings_summary", args: kit.Object{}},
+		{tool: "create_task", args: kit.Object{"category_id": home.ID, "title": "Clean the brushes"}},
 	}
-	for tool, args := range own {
-		wake(strings.ReplaceAll(tool, "_", "-"), tool, args)
+	for i := range list {
+		u := &list[i]
+		u.userData, u.trigger = u.tool != "create_task", newTask(u.tool)
+		u.agent = h.Agent(strings.ReplaceAll(u.tool, "_", "-"), u.tool)
+		kit.UpdateAgent(h, u.agent, kit.Object{"categories": []string{home.ID}})
+		kit.SetRehearsal(h, u.agent.ID, "done", kit.Object{"tool": u.tool, "args": u.args, "must": true})
+		kit.Subscribe(h, u.agent.ID, "id", u.trigger, "")
 	}
-	wake("clerk", "create_task", kit.Object{"category_id": home.ID, "title": "Clean the brushes"})
-	h.Want(200, nil, "PATCH", "/api/journal/tasks/"+task.ID, kit.Object{"title": "Paint it"})
+	return list
+}
+
+// wakeToolUser changes the agent's task and returns the only run of the agent when it has ended.
+func wakeToolUser(h *reevetest.Host, u toolUser) reeve.Run {
+	h.T.Helper()
+	h.Want(200, nil, "PATCH", "/api/journal/tasks/"+u.trigger, kit.Object{"title": "Go"})
 	kit.WaitUntilIdle(h)
-	for tool, a := range agents {
-		runs := kit.ListRuns(h, "agent="+a.ID)
-		if len(runs) != 1 || runs[0].UserID != "" {
-			t.Fatalf("%s: %+v", tool, runs)
-		}
-		switch run := runs[0]; {
-		case own[tool] == nil && run.State != reeve.RunCompleted:
-			t.Errorf("%s is refused on nobody's behalf: %s", tool, run.Message)
-		case own[tool] != nil && (run.Code != reeve.Denied || !strings.Contains(run.Message, "acts for no user")):
-			t.Errorf("%s on nobody's behalf: %+v", tool, run)
+	runs := kit.ListRuns(h, "agent="+u.agent.ID)
+	if len(runs) != 1 {
+		h.T.Fatalf("%s: %+v", u.tool, runs)
+	}
+	return runs[0]
+}
+
+// An agent that a change woke acts for the user of the subscription, so it can change time entries, plans and ratings,
+// which belong to users, and data of the workspace.
+func TestL28_WokenRunsChangeUserData(t *testing.T) {
+	t.Parallel()
+	h := reevetest.Start(t)
+	for _, u := range newToolUsers(h) {
+		if run := wakeToolUser(h, u); run.State != reeve.RunCompleted || run.UserID != "owner" {
+			t.Errorf("%s for the owner: %+v", u.tool, run)
 		}
 	}
-	for _, tool := range []string{"start_task_timer", "stop_task_timer", "create_retrospective_time_entry",
-		"list_time_entries", "get_or_create_day_plan", "pin_day_plan_tasks", "create_or_update_rating",
-		"get_ratings_summary"} {
-		if res := h.Call(agents[tool].ID, tool, own[tool]); res.IsError {
-			t.Errorf("%s for a person: %s", tool, res.Message)
+}
+
+// A run that acts for no user, here because its subscription has none, cannot change time entries, plans and ratings.
+// It can change data of the workspace. The same agents can do it for a person.
+func TestL17_RunWithoutAUserCannotChangeUserData(t *testing.T) {
+	t.Parallel()
+	h := reevetest.Start(t)
+	users := newToolUsers(h)
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(h.Dir(), "reeve.db")+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Exec(`UPDATE subscriptions SET user_id = ''`)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range users {
+		switch run := wakeToolUser(h, u); {
+		case run.UserID != "":
+			t.Errorf("%s acts for %q", u.tool, run.UserID)
+		case !u.userData && run.State != reeve.RunCompleted:
+			t.Errorf("%s is refused for no user: %s", u.tool, run.Message)
+		case u.userData && (run.Code != reeve.Denied || !strings.Contains(run.Message, "acts for no user")):
+			t.Errorf("%s for no user: %+v", u.tool, run)
+		}
+	}
+	for _, u := range users {
+		if res := h.Call(u.agent.ID, u.tool, u.args); res.IsError {
+			t.Errorf("%s for a person: %s", u.tool, res.Message)
 		}
 	}
 }

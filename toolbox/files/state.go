@@ -138,8 +138,8 @@ func (p *Pack) getBlob(ctx context.Context, workspace, hash string) ([]byte, err
 		return nil, ctx.Err()
 	case reeve.CodeOf(err) == reeve.NotFound:
 		return nil, reeve.Errorf(reeve.ToolFailed, "no stored content has the hash %s", hash).
-			Hintf("use the hash from the undo of an earlier change; the server's retention setting may have removed " +
-				"the content of an old one")
+			Hintf("use the hash in the undo of an earlier change; the content of an old change may be gone, because " +
+				"the server's retention setting removes it")
 	case err != nil:
 		return nil, &reeve.Error{Code: reeve.Unavailable, Message: "cannot read the stored content", Err: err}
 	case reeve.Hash(b) != hash:

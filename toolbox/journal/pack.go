@@ -38,7 +38,7 @@ type Pack struct{ DB *store.DB }
 // Tools returns all journal tools.
 func (p *Pack) Tools() []reeve.Tool {
 	return slices.Concat(p.categoryTools(), p.taskTools(), p.conclusionTools(), p.checklistTools(), p.timeTools(),
-		p.planTools(), p.ratingTools())
+		p.planTools(), p.ratingTools(), p.changeTools())
 }
 
 // writeResult is the result of a write: the ids that it changed and their new contents.
@@ -70,7 +70,7 @@ type draftFunc[In any] func(context.Context, *store.JournalReader, In) (*store.D
 // scopeOf returns the caller and the categories that it may access.
 func scopeOf(inv *reeve.Invocation) store.JournalScope {
 	return store.JournalScope{Workspace: inv.Workspace, User: inv.User, Agent: inv.Agent, Operation: inv.Operation,
-		Categories: inv.Categories}
+		Run: inv.Run, Categories: inv.Categories}
 }
 
 // withPack sets the fields that all tools of the pack share.
@@ -146,7 +146,7 @@ func checkScope(inv *reeve.Invocation, capability string) error {
 	if len(inv.Categories) > 0 && inv.User == "" && slices.Contains(userCapabilities, capability) {
 		return reeve.Errorf(reeve.Denied,
 			"time, plans and ratings belong to a user, and this call acts for no user").
-			Hintf("schedules, conversations and manual wakes act for a user; a change that wakes an agent does not")
+			Hintf("conversations, manual wakes, schedules and subscriptions act for the user who made them")
 	}
 	if len(inv.Categories) > 0 {
 		return nil

@@ -87,9 +87,16 @@ func TestL16_Refusals(t *testing.T) {
 	filtered := []string{"list_allowed_categories", "resolve_task_reference", "get_or_create_day_plan"}
 	before := fx.getTask(task.ID)
 	args := argsForEachTool(fx, task, list, entry, block)
-	if len(args) != len((&journal.Pack{}).Tools()) {
-		t.Fatalf("%d tools are tested, there are %d", len(args), len((&journal.Pack{}).Tools()))
+	if n := len(args) + 1; n != len((&journal.Pack{}).Tools()) { // with change_get
+		t.Fatalf("%d tools are tested, there are %d", n, len((&journal.Pack{}).Tools()))
 	}
+	// To change_get, a change outside the scope looks like a missing one.
+	var found api.ChangeList
+	fx.Want(http.StatusOK, &found, "GET", "/api/changes?entity="+task.ID, nil)
+	change := map[string]any{"change_id": found.Changes[0].ID}
+	fx.mustCall(fx.createAgent("insider", fx.gym), "change_get", change)
+	fx.wantError(reeve.NotFound, outsider, "change_get", change)
+	fx.wantError(reeve.OutOfScope, nobody, "change_get", change)
 	for tool, a := range args {
 		fx.checkLogged(nobody, tool, fx.wantError(reeve.OutOfScope, nobody, tool, a))
 		if slices.Contains(filtered, tool) {

@@ -33,6 +33,7 @@ func TestL17_Catalogue(t *testing.T) {
 		"pin_day_plan_tasks": "dayplan.write", "replan_day_blocks": "dayplan.write",
 		"get_ratings_summary": "rating.read", "get_rating_for_target": "rating.read",
 		"create_or_update_rating": "rating.write",
+		"change_get":              "task.read",
 	}
 	tools := (&journal.Pack{}).Tools()
 	if len(tools) != len(want) {

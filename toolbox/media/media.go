@@ -32,8 +32,8 @@ func (p *Pack) Tools() []reeve.Tool {
 	return []reeve.Tool{reeve.MustTool(reeve.Tool{ID: "send_media", Name: "Send media", Category: "communication",
 		Pack: "media", Capability: "files.read", Effect: reeve.Local, Risk: reeve.LowRisk,
 		TimeoutMS: 15_000, Description: "Send a file from the workspace, such as a picture, a document or audio, to " +
-			"the " +
-			"people of the conversation. They see it next to your answer. Returns its name, type and size.",
+			"the people of the conversation. They see it next to your answer. A scheduled run sends it to the " +
+			"conversation in which the schedule was made, with its report. Returns its name, type and size.",
 		Check: func(ctx context.Context, inv *reeve.Invocation) error {
 			in, err := reeve.Args[sendArgs](inv)
 			if err != nil {
@@ -50,7 +50,7 @@ func (p *Pack) send(ctx context.Context, in sendArgs) (string, error) {
 		return "", err
 	}
 	inv := reeve.InvocationFrom(ctx)
-	conversation, turn, err := findConversation(ctx, tx, inv)
+	to, err := findRecipient(ctx, tx, inv)
 	if err != nil {
 		return "", err
 	}
@@ -63,48 +63,65 @@ func (p *Pack) send(ctx context.Context, in sendArgs) (string, error) {
 		return "", err
 	}
 	a := reeve.Attachment{Name: path.Base(in.Path), MediaType: mediaType(in.Path, body), Hash: hash, Size: len(body)}
-	if err := tx.Chat().SendMedia(ctx, conversation, inv.Operation, reeve.Frame{TurnID: turn, AgentID: inv.Agent,
-		Text: in.Caption, OperationID: inv.Operation, Attachments: []reeve.Attachment{a}}); err != nil {
+	sent := fmt.Sprintf("Sent %s (%s, %d bytes).", a.Name, a.MediaType, a.Size)
+	if to.isReport {
+		a.Caption = in.Caption
+		err = tx.Chat().KeepMedia(ctx, to.conversation, to.run, inv.Operation, inv.Agent, a)
+		sent += " People see it when this run ends."
+	} else {
+		err = tx.Chat().SendMedia(ctx, to.conversation, inv.Operation, reeve.Frame{TurnID: to.run, AgentID: inv.Agent,
+			Text: in.Caption, OperationID: inv.Operation, Attachments: []reeve.Attachment{a}})
+	}
+	if err != nil {
 		return "", err
 	}
 	inv.Emit(reeve.SemanticKey, "MEDIA")
-	inv.Emit(reeve.EntityID, conversation)
-	return fmt.Sprintf("Sent %s (%s, %d bytes).", a.Name, a.MediaType, a.Size), nil
+	inv.Emit(reeve.EntityID, to.conversation)
+	return sent, nil
 }
 
-// findConversation returns the conversation to send to, and the turn to show the file in. This is the conversation that
-// the run is a turn of, or the one in which its schedule was made. For a delegated run, the first run of the chain
-// decides, because a person waits there.
-func findConversation(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) (conversation, turn string, err error) {
-	threads, first := []string{inv.Thread}, inv.Run
+// recipient is where a file is shown.
+type recipient struct {
+	conversation string
+	run          string // the turn that shows the file, or the scheduled run whose report contains it
+	isReport     bool
+}
+
+// findRecipient returns the conversation that the run is a turn of, or the one in which its schedule was made. For a
+// delegated run, the first run of the chain decides, because a person waits there.
+func findRecipient(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) (to recipient, err error) {
+	first := inv.Run
 	for _, a := range inv.Ancestors[:min(1, len(inv.Ancestors))] {
 		first = a.RunID
 	}
+	threads, user, isScheduled := []string{inv.Thread}, "", false
 	if first != "" {
 		run, err := tx.Runs().GetRun(ctx, inv.Workspace, first)
 		if err != nil {
-			return "", "", err
+			return to, err
 		}
-		timer, err := tx.Snap.Queue().GetTimer(ctx, inv.Workspace, "", run.ReasonID)
-		if err != nil && reeve.CodeOf(err) != reeve.NotFound {
-			return "", "", err
+		thread, err := tx.Runs().RequestThread(ctx, run)
+		if err != nil {
+			return to, err
 		}
-		threads = []string{run.ThreadID, timer.Origin, inv.Thread}
+		isScheduled, user = run.Reason != reeve.ReasonUser && thread != "", run.UserID
+		threads = []string{thread, inv.Thread}
 	}
-	for _, t := range threads {
+	for i, t := range threads {
 		_, session, ok := strings.Cut(t, ":session:")
 		if !ok {
 			continue
 		}
 		c, err := tx.Chat().GetConversation(ctx, inv.Workspace, "", session)
-		if err == nil {
-			return c.ID, cmp.Or(first, inv.Run), nil
+		isReport := isScheduled && i == 0
+		if err == nil && (!isReport || user == "" || c.HasUser(user)) {
+			return recipient{c.ID, cmp.Or(first, inv.Run), isReport}, nil
 		}
-		if reeve.CodeOf(err) != reeve.NotFound {
-			return "", "", err
+		if err != nil && reeve.CodeOf(err) != reeve.NotFound {
+			return to, err
 		}
 	}
-	return "", "", reeve.Errorf(reeve.ToolFailed,
+	return to, reeve.Errorf(reeve.ToolFailed,
 		"the run does not belong to a conversation, so the file has no recipient").
 		Hintf("name the file's path in your answer instead")
 }

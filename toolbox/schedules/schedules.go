@@ -5,6 +5,7 @@
 package schedules
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -130,12 +131,16 @@ func (p *Pack) create(ctx context.Context, in createArgs) (view, error) {
 	if err := (reeve.ScheduleRequest{Name: in.Name, Goal: in.Goal}).Validate(); err != nil {
 		return view{}, err
 	}
+	origin, err := findOrigin(ctx, tx, inv)
+	if err != nil {
+		return view{}, err
+	}
 	t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: inv.Workspace, AgentID: inv.Agent, UserID: user,
 		Name: in.Name, Goal: in.Goal, Kind: in.CadenceType,
 		Value: in.CadenceValue, Zone: in.Timezone, Misfire: reeve.Misfire(in.Misfire),
-		Notify: reeve.Notify(in.Notification), Origin: inv.Thread,
+		Notify: reeve.Notify(in.Notification), Origin: origin,
 		State: reeve.TimerActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
-		OnBehalfOf: inv.OnBehalfOf(hasLimitedTools(inv))}
+		OnBehalfOf: inv.OnBehalfOf(inv.HasLimitedTools())}
 	if t.Name == "" {
 		t.Name = nameFromGoal(inv, in.Goal)
 	}
@@ -144,6 +149,14 @@ func (p *Pack) create(ctx context.Context, in createArgs) (view, error) {
 	}
 	if t.Notify == "" {
 		t.Notify = reeve.NotifyAlways
+	}
+	a, err := tx.Agents().GetAgent(ctx, inv.Workspace, inv.Agent)
+	if err == nil {
+		err = a.CheckWakes(reeve.ReasonTimer)
+	}
+	if err != nil {
+		return view{}, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).
+			Hintf("%s", reeve.AsError(err).Hint)
 	}
 	if err := p.Planner.CheckScheduleCount(ctx, tx, t); err != nil {
 		return view{}, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).
@@ -155,14 +168,28 @@ func (p *Pack) create(ctx context.Context, in createArgs) (view, error) {
 	}
 	inv.EmitAll(t.Tokens())
 	inv.UndoWith("schedule_delete", deleteArgs{t.ID, reeve.NewUndoGuard(userFields(t))})
+	if err := recordChange(ctx, tx, inv, nil, &t); err != nil {
+		return view{}, err
+	}
 	return view{t, upcoming}, tx.Queue().PutTimer(ctx, t)
 }
 
-// hasLimitedTools reports whether the call's turn was limited to some of the agent's tools. Its schedules then have the
-// same limit.
-func hasLimitedTools(inv *reeve.Invocation) bool {
-	n := len(inv.Ancestors)
-	return n > 0 && inv.Ancestors[n-1].Tools != nil
+// findOrigin returns the thread to which the reports of a new schedule go: where the person is who asked for the run. A
+// delegated run answers an agent, so the first run of the chain decides.
+func findOrigin(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) (string, error) {
+	first := inv.Run
+	if len(inv.Ancestors) > 0 {
+		first = inv.Ancestors[0].RunID
+	}
+	if first == "" {
+		return inv.Thread, nil
+	}
+	run, err := tx.Runs().GetRun(ctx, inv.Workspace, first)
+	if err != nil {
+		return "", err
+	}
+	thread, err := tx.Runs().RequestThread(ctx, run)
+	return cmp.Or(thread, inv.Thread), err
 }
 
 // nameFromGoal returns the first words of a goal, without part of a secret.
@@ -243,10 +270,23 @@ func (p *Pack) edit(ctx context.Context, in editArgs) (view, error) {
 		return view{t, upcoming}, err
 	}
 	// With a new goal, another agent's schedule works on behalf of this agent, and so within this agent's rights.
-	self := hasLimitedTools(inv) || t.AgentID != inv.Agent && t.Goal != was.Goal
+	self := inv.HasLimitedTools() || t.AgentID != inv.Agent && t.Goal != was.Goal
 	t.OnBehalfOf = reeve.JoinDelegators(was.OnBehalfOf, inv.OnBehalfOf(self))
 	inv.EmitAll(t.Tokens())
+	if err := recordChange(ctx, tx, inv, &was, &t); err != nil {
+		return view{}, err
+	}
 	return view{t, upcoming}, tx.Queue().PutTimer(ctx, t)
+}
+
+// recordChange records what the call changes of a schedule.
+func recordChange(ctx context.Context, tx *store.Tx, inv *reeve.Invocation, before, after *reeve.Timer) error {
+	change, err := store.DiffTimer(before, after)
+	if err != nil {
+		return err
+	}
+	return tx.Queue().InsertEntityChanges(ctx, store.ChangeAuthor{Workspace: inv.Workspace, Change: inv.Operation,
+		Agent: inv.Agent, User: inv.User, Run: inv.Run}, []reeve.EntityChange{change})
 }
 
 // userFields returns the fields of a schedule that users set. The clock changes the others.
@@ -271,5 +311,8 @@ func (p *Pack) delete(ctx context.Context, in deleteArgs) (string, error) {
 		return "", err
 	}
 	inv.EmitAll(t.Tokens())
+	if err := recordChange(ctx, tx, inv, &t, nil); err != nil {
+		return "", err
+	}
 	return "Deleted " + t.Name + ".", tx.Queue().DeleteTimer(ctx, inv.Workspace, t.ID)
 }

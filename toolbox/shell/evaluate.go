@@ -224,8 +224,8 @@ func (j *lineChecker) checkArithmetic(list ...syntax.ArithmExpr) {
 			j.checkArithmetic(x.X)
 		case *syntax.Word:
 			if !j.isNumber(x) {
-				j.refuse(x, numberHint, "the value of this word cannot be determined in advance, and arithmetic "+
-					"runs commands that it finds in text")
+				j.refuse(x, numberHint, "the value of this word cannot be determined in advance, and bash runs "+
+					"commands in text that is used as a number")
 			}
 		}
 	}

@@ -13,11 +13,25 @@ import (
 // arguments holds a call's arguments by name, each as JSON.
 type arguments map[string]json.RawMessage
 
-// parseArguments decodes an invocation's arguments and adds the operation id.
+// configPrefix begins the names under which url, headers, query and body can use the agent's settings for the tool. A
+// URL or a header has them in {{config.NAME}}.
+const configPrefix = "config."
+
+// parseArguments decodes an invocation's arguments and adds the agent's settings and the operation id.
 func parseArguments(inv *reeve.Invocation) (arguments, error) {
 	args := arguments{}
 	if err := json.Unmarshal(inv.Args, &args); err != nil {
 		return nil, reeve.Errorf(reeve.Validation, "arguments are not a JSON object")
+	}
+	if len(inv.Config) > 0 {
+		settings := arguments{}
+		if err := json.Unmarshal(inv.Config, &settings); err != nil {
+			return nil, reeve.Errorf(reeve.Validation, "the agent's settings for the tool are not a JSON object").
+				Hintf("detach the tool from the agent and attach it again with valid settings")
+		}
+		for name, v := range settings {
+			args[configPrefix+name] = v
+		}
 	}
 	if inv.Operation != "" {
 		id, err := json.Marshal(inv.Operation)
@@ -89,6 +103,26 @@ func (a arguments) expandQueryValue(value []part, secrets map[string]string) (st
 	return b.String(), true, nil
 }
 
+// expandHeader fills in a header value. It returns false if a setting is missing, and the header is then left out.
+func (a arguments) expandHeader(value []part, secrets map[string]string) (string, bool, error) {
+	var b strings.Builder
+	for _, p := range value {
+		if p.arg == "" {
+			b.WriteString(p.literal + secrets[p.secret])
+			continue
+		}
+		if a.isMissing(p.arg) {
+			return "", false, nil
+		}
+		s, ok := formatScalar(a[p.arg])
+		if !ok || !isHeaderValue(s) {
+			return "", false, invalidArg(p.arg, "cannot be used in a header", "printable ASCII")
+		}
+		b.WriteString(s)
+	}
+	return b.String(), true, nil
+}
+
 // encodePairs encodes the arguments in a mapping from query parameter to argument, sorted by parameter name. A list
 // repeats its parameter.
 func (a arguments) encodePairs(mapping map[string]string) ([]string, error) {
@@ -143,7 +177,7 @@ func (a arguments) encodeObject(mapping map[string]string) ([]byte, error) {
 func (a arguments) mapUnused(used []string) map[string]string {
 	m := map[string]string{}
 	for name := range a {
-		if name != OperationArg && !slices.Contains(used, name) {
+		if name != OperationArg && !strings.HasPrefix(name, configPrefix) && !slices.Contains(used, name) {
 			m["/"+canonjson.EscapePointer(name)] = name
 		}
 	}

@@ -117,7 +117,8 @@ func (r *request) handle(ctx context.Context, inv *reeve.Invocation) (any, error
 // check refuses arguments that do not fit the URL or the body, before a person is asked for approval. It uses no
 // secrets, and the operation may not exist yet.
 func (r *request) check(ctx context.Context, inv *reeve.Invocation) error {
-	_, err := r.newRequest(ctx, &reeve.Invocation{Args: inv.Args, Operation: cmp.Or(inv.Operation, "op")}, nil)
+	_, err := r.newRequest(ctx, &reeve.Invocation{Args: inv.Args, Config: inv.Config,
+		Operation: cmp.Or(inv.Operation, "op")}, nil)
 	return err
 }
 
@@ -181,9 +182,37 @@ func (c *checker) collectParameters() {
 		c.report("/parameters/properties/"+OperationArg, "another name", invalidf("%s is reserved for the operation id",
 			OperationArg))
 	}
+	c.collectSettings()
 	if c.tool.Effect.Mutates() {
 		c.paramTypes[OperationArg] = "string" // a read has no operation
 	}
+}
+
+// collectSettings records the settings that the config schema defines, as arguments.
+func (c *checker) collectSettings() {
+	for name, p := range settingsOf(c.tool) {
+		if _, ok := c.paramTypes[configPrefix+name]; ok {
+			c.report("/parameters/properties/"+configPrefix+name, "another name",
+				invalidf("%s%s is reserved for a setting", configPrefix, name))
+		}
+		typ, _ := p.Type.(string)
+		c.paramTypes[configPrefix+name] = typ
+	}
+}
+
+// setting is a property of a config schema.
+type setting struct {
+	Type      any  `json:"type"`
+	WriteOnly bool `json:"writeOnly"`
+}
+
+// settingsOf returns the settings that a tool's config schema defines.
+func settingsOf(t reeve.Tool) map[string]setting {
+	var schema struct {
+		Properties map[string]setting `json:"properties"`
+	}
+	_ = json.Unmarshal(t.ConfigSchema, &schema) // an invalid schema is reported when it is compiled
+	return schema.Properties
 }
 
 // checkEffect checks that the effect class and the request agree.
@@ -194,7 +223,7 @@ func (c *checker) checkEffect() {
 		c.report("/effect", "read, keyed, verifiable or unsafe",
 			invalidf("the effect of an endpoint happens outside Reeve and cannot be local"))
 	case effect == reeve.Read && s.Method == http.MethodPost && !s.Read:
-		c.report("/spec/method", `GET, or "read": true beside POST`,
+		c.report("/spec/method", `GET, or POST with "read": true`,
 			invalidf("a POST counts as a change unless read is true"))
 	case effect == reeve.Read && isMethod(s.Method) && s.Method != http.MethodGet && s.Method != http.MethodPost:
 		c.report("/spec/method", "GET", invalidf("%s changes something, but the effect of the tool is read", s.Method))

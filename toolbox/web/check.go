@@ -46,11 +46,15 @@ func (c *checker) buildRequest() *request {
 		method: s.Method, query: s.Query, body: s.Body, bodyType: s.BodyType, limit: s.MaxResponseBytes,
 		effect: c.tool.Effect,
 		client: c.builder.newClient(!c.tool.Effect.Mutates()), provider: c.builder.Secrets,
+		hiddenSettings: c.hiddenSettings(),
 	}
 	r.url = c.parseURL("/spec/url", s.URL)
 	path, query := r.url.args()
 	r.usedArgs = append(path, query...)
 	r.headers = c.parseHeaders("/spec/headers", s.Headers)
+	for _, h := range r.headers {
+		r.usedArgs = append(r.usedArgs, argNames(h.value)...)
+	}
 	r.secrets = c.collectSecrets(r)
 	for _, name := range sortedKeys(s.Query) {
 		at := "/spec/query/" + canonjson.EscapePointer(name)
@@ -106,10 +110,12 @@ func (c *checker) buildLookup() *lookup {
 	l := &lookup{applied: v.Applied, notApplied: v.NotApplied}
 	l.request = request{
 		method: v.Method, bodyType: noBody, limit: c.spec.MaxResponseBytes, effect: reeve.Read, result: tokens,
-		client: c.builder.newClient(false), provider: c.builder.Secrets,
+		client: c.builder.newClient(false), provider: c.builder.Secrets, hiddenSettings: c.hiddenSettings(),
 	}
 	l.url = c.parseURL("/spec/verify/url", v.URL)
-	if path, query := l.url.args(); l.url.base != "" && len(path)+len(query) == 0 {
+	path, query := l.url.args()
+	isSetting := func(name string) bool { return strings.HasPrefix(name, configPrefix) }
+	if names := slices.DeleteFunc(append(path, query...), isSetting); l.url.base != "" && len(names) == 0 {
 		c.report("/spec/verify/url", "{operation_id} or an argument", invalidf("the URL does not identify the attempt"))
 	}
 	l.headers = c.parseHeaders("/spec/verify/headers", v.Headers)
@@ -142,12 +148,31 @@ func (c *checker) parseURL(at, s string) template {
 		c.checkArgument(at, name, "object", "array")
 	}
 	for _, q := range t.query {
-		if credentialNames[strings.ToLower(unescape(q.name))] && len(secretNames(q.value)) == 0 {
+		if credentialNames[strings.ToLower(unescape(q.name))] && !c.hidesCredential(q.value) {
 			c.report(at, "${secret:NAME}", invalidf("parameter %s is a credential; store its value as a secret",
 				q.name))
 		}
 	}
 	return t
+}
+
+// hidesCredential reports whether a value contains a secret, or a setting that is never shown.
+func (c *checker) hidesCredential(value []part) bool {
+	return len(secretNames(value)) > 0 || slices.ContainsFunc(argNames(value), func(arg string) bool {
+		name, ok := strings.CutPrefix(arg, configPrefix)
+		return ok && slices.Contains(c.hiddenSettings(), name)
+	})
+}
+
+// hiddenSettings lists the settings that are never shown.
+func (c *checker) hiddenSettings() (names []string) {
+	for name, s := range settingsOf(c.tool) {
+		if s.WriteOnly {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // checkArgument checks that name is a parameter and that its type is not one of not.
@@ -176,10 +201,13 @@ func (c *checker) parseHeaders(at string, m map[string]string) []header {
 		case slices.ContainsFunc(out, func(h header) bool { return h.name == canonical }):
 			c.report(at, "each header once", invalidf("header %s occurs twice", canonical))
 		case err != nil:
-			c.report(at, "text with ${secret:NAME}", err)
-		case credentialNames[strings.ToLower(name)] && len(secretNames(value)) == 0:
+			c.report(at, "text with ${secret:NAME} or {{config.NAME}}", err)
+		case credentialNames[strings.ToLower(name)] && !c.hidesCredential(value):
 			c.report(at, "${secret:NAME}", invalidf("header %s is a credential; store its value as a secret",
 				canonical))
+		}
+		for _, name := range argNames(value) {
+			c.checkArgument(at, name, "object", "array")
 		}
 		out = append(out, header{name: canonical, value: value})
 	}

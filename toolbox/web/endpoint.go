@@ -32,11 +32,11 @@ const OperationArg = "operation_id"
 // response to return.
 type Endpoint struct {
 	Method string `json:"method" enum:"GET,POST,PUT,PATCH,DELETE" doc:"Request method"`
-	URL    string `json:"url" minLength:"8" maxLength:"4096" doc:"Absolute URL. {arg} in path segments and query values is replaced by the escaped argument; query values may contain ${secret:NAME}"`
+	URL    string `json:"url" minLength:"8" maxLength:"4096" doc:"Absolute URL. {arg} in path segments and query values is replaced by the escaped argument, and {{config.NAME}} by the agent's setting; query values may contain ${secret:NAME}"`
 
-	Headers  map[string]string `json:"headers,omitempty" doc:"Headers to send. Values may contain ${secret:NAME}"`
-	Query    map[string]string `json:"query,omitempty" doc:"Maps query parameters to arguments. A parameter whose argument is missing is omitted; a list repeats the parameter"`
-	Body     map[string]string `json:"body,omitempty" doc:"Maps keys or JSON Pointers of the body to arguments. Default: all arguments that url and query do not use"`
+	Headers  map[string]string `json:"headers,omitempty" doc:"Headers to send. Values may contain ${secret:NAME} and {{config.NAME}}"`
+	Query    map[string]string `json:"query,omitempty" doc:"Maps query parameters to arguments, or to settings as config.NAME. A parameter whose argument is missing is omitted; a list repeats the parameter"`
+	Body     map[string]string `json:"body,omitempty" doc:"Maps keys or JSON Pointers of the body to arguments, or to settings as config.NAME. Default: all arguments that url and query do not use"`
 	BodyType string            `json:"body_type,omitempty" enum:"json,form,none" doc:"Format of the body. Default: json for POST, PUT and PATCH, and for DELETE with body"`
 
 	Read  bool                `json:"read,omitempty" doc:"True if the POST changes nothing, such as a search; required for effect read with POST"`
@@ -54,7 +54,7 @@ type Endpoint struct {
 type Lookup struct {
 	Method     string            `json:"method,omitempty" enum:"GET,HEAD" default:"GET" doc:"Request method"`
 	URL        string            `json:"url" minLength:"8" maxLength:"4096" doc:"Like the url of the endpoint; must use {operation_id} or an argument to identify the attempt"`
-	Headers    map[string]string `json:"headers,omitempty" doc:"Headers to send, instead of those of the endpoint"`
+	Headers    map[string]string `json:"headers,omitempty" doc:"Headers of this request. The headers of the endpoint are not sent"`
 	Applied    []int             `json:"applied,omitempty" doc:"Statuses that prove the effect. Default: 200"`
 	NotApplied []int             `json:"not_applied,omitempty" doc:"Statuses that disprove the effect. Default: 404"`
 }

@@ -121,8 +121,8 @@ func (a *response) compactJSON() ([]byte, bool) {
 	return []byte(a.secrets.Text(b.String())), true
 }
 
-// bodyText returns a body as text without secrets, if it is text. Of an incomplete body it returns the part that may be
-// shown.
+// bodyText returns a body as text with secrets removed. It returns false if the body is not text. The end of an
+// incomplete body may hold part of a secret, so bodyText drops it.
 func (a *response) bodyText(body []byte) (string, bool) {
 	if !a.isTruncated() {
 		t, ok := decodeText(body)

@@ -8,13 +8,16 @@ import (
 	"reeve"
 )
 
-// parseHeader parses a header value that may contain ${secret:NAME}. Braces have no other meaning in a header.
+// parseHeader parses a header value that may contain ${secret:NAME} and {{config.NAME}}. Braces have no other meaning
+// in a header.
 func parseHeader(s string) ([]part, error) {
 	var parts []part
 	for s != "" {
-		i := strings.Index(s, secretOpening)
-		if i < 0 {
-			i = len(s)
+		i := len(s)
+		for _, opening := range []string{secretOpening, configOpening} {
+			if at := strings.Index(s, opening); at >= 0 {
+				i = min(i, at)
+			}
 		}
 		if lit := s[:i]; lit != "" {
 			if !isHeaderValue(lit) {
@@ -24,6 +27,14 @@ func parseHeader(s string) ([]part, error) {
 		}
 		if s = s[i:]; s == "" {
 			break
+		}
+		if strings.HasPrefix(s, configOpening) {
+			arg, rest, err := cutConfig(s)
+			if err != nil {
+				return nil, err
+			}
+			parts, s = append(parts, part{arg: arg}), rest
+			continue
 		}
 		end := strings.IndexByte(s, '}')
 		if end < 0 || !secretName.MatchString(s[len(secretOpening):end]) {

@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"maps"
@@ -30,6 +31,8 @@ type request struct {
 	limit    int64    // bytes of the response body
 	effect   reeve.Effect
 	async    bool
+
+	hiddenSettings []string // settings that are removed from responses
 
 	client   *http.Client
 	provider func(ctx context.Context, workspace, name string) (string, error)
@@ -93,11 +96,13 @@ func (r *request) newRequest(ctx context.Context, inv *reeve.Invocation,
 		req.Header.Set("Content-Type", contentType)
 	}
 	for _, h := range r.headers {
-		v := ""
-		for _, p := range h.value {
-			v += p.literal + secrets[p.secret]
+		v, ok, err := args.expandHeader(h.value, secrets)
+		if err != nil {
+			return nil, err
 		}
-		req.Header.Set(h.name, v)
+		if ok {
+			req.Header.Set(h.name, v)
+		}
 	}
 	if inv.Operation != "" && (r.effect.Mutates() || r.method != http.MethodGet && r.method != http.MethodHead) {
 		req.Header.Set("Idempotency-Key", inv.Operation)
@@ -148,7 +153,7 @@ func (r *request) send(ctx context.Context, inv *reeve.Invocation) (*response, e
 		limit = min(limit, maxErrorRead)
 	}
 	a := &response{status: resp.StatusCode, length: resp.ContentLength, maxShown: int(limit), inv: inv,
-		secrets:    redact.New(slices.Collect(maps.Values(secrets))).StoredOnly(),
+		secrets:    redact.New(append(slices.Collect(maps.Values(secrets)), r.secretSettings(inv)...)).StoredOnly(),
 		retryAfter: resp.Header.Get("Retry-After")}
 	a.contentType = a.secrets.Text(resp.Header.Get("Content-Type"))
 	a.body, a.readErr = io.ReadAll(io.LimitReader(resp.Body, limit+1)) // one more byte shows that the body is longer
@@ -160,6 +165,20 @@ func (r *request) send(ctx context.Context, inv *reeve.Invocation) (*response, e
 		a.body, a.readErr = append(a.body, rest...), nil
 	}
 	return a, nil
+}
+
+// secretSettings returns the values of the agent's settings that are never shown.
+func (r *request) secretSettings(inv *reeve.Invocation) (values []string) {
+	var given map[string]any
+	if len(r.hiddenSettings) == 0 || json.Unmarshal(inv.Config, &given) != nil {
+		return nil
+	}
+	for _, name := range r.hiddenSettings {
+		if v, ok := given[name].(string); ok && v != "" {
+			values = append(values, v)
+		}
+	}
+	return values
 }
 
 // transportError returns the error for a failure of the transport. The code depends on the type of err and on whether

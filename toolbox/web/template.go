@@ -39,7 +39,19 @@ var (
 	queryLiteral = regexp.MustCompile(`^(?:[A-Za-z0-9\-._~!$'()*+,;:@/?=]|%[0-9A-Fa-f]{2})*$`)
 )
 
-const secretOpening = reeve.SecretMark
+const (
+	secretOpening = reeve.SecretMark
+	configOpening = "{{" + configPrefix
+)
+
+// cutConfig splits s after a setting {{config.NAME}} at its beginning, and returns the setting's name as an argument.
+func cutConfig(s string) (arg, rest string, err error) {
+	end := strings.Index(s, "}}")
+	if end < 0 || !argName.MatchString(s[len(configOpening):end]) {
+		return "", "", invalidf("a setting must be written {{config.NAME}}")
+	}
+	return configPrefix + s[len(configOpening):end], s[end+2:], nil
+}
 
 // parseTemplate parses a URL template. Its errors are meant for the author of the tool.
 func parseTemplate(s string) (template, error) {
@@ -100,7 +112,7 @@ func parseTemplate(s string) (template, error) {
 	return t, nil
 }
 
-// parseParts parses text that contains {arg} and, if secrets is true, ${secret:NAME}.
+// parseParts parses text that contains {arg}, {{config.NAME}} and, if secrets is true, ${secret:NAME}.
 func parseParts(s string, literal *regexp.Regexp, secrets bool) ([]part, error) {
 	var parts []part
 	for s != "" {
@@ -120,6 +132,14 @@ func parseParts(s string, literal *regexp.Regexp, secrets bool) ([]part, error) 
 		}
 		if s = s[i:]; s == "" {
 			break
+		}
+		if strings.HasPrefix(s, configOpening) {
+			arg, rest, err := cutConfig(s)
+			if err != nil {
+				return nil, err
+			}
+			parts, s = append(parts, part{arg: arg}), rest
+			continue
 		}
 		end := strings.IndexByte(s, '}')
 		switch {

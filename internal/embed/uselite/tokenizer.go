@@ -92,8 +92,8 @@ func path(steps []step) []int32 {
 	return kept
 }
 
-// normalize returns text as the model knows it, by the rule nmt_nfkc of SentencePiece: without control characters, in
-// the form NFKC, with single spaces between words. What is not UTF-8 counts as a space.
+// normalize applies the rule nmt_nfkc of SentencePiece to a text. The result has no control characters, is in the form
+// NFKC and has single spaces between words. An invalid byte counts as a space.
 func normalize(text string) string {
 	text = norm.NFKC.String(strings.Map(func(r rune) rune {
 		switch {

@@ -48,11 +48,16 @@ func (r *run) handleCall(f wire.Frame) error {
 // admitCall checks a host call and adds it to openCalls. It returns nil if the run is aborted. A correct worker makes
 // the same checks, so a violation is a protocol error.
 func (r *run) admitCall(f wire.Frame, m wire.Call) (*hostCall, error) {
-	if m.Function < 0 || m.Function >= int64(len(r.start.Functions)) {
+	names := len(r.start.Functions) + len(r.start.Methods)
+	if m.Function < 0 || m.Function >= int64(names) {
 		return nil, wire.ErrMalformed
 	}
-	c := &hostCall{ctx: r.ctx, id: f.ID, name: r.start.Functions[m.Function], args: make([]Arg, len(m.Args)),
-		waitsForScript: newSignal()}
+	c := &hostCall{ctx: r.ctx, id: f.ID, args: make([]Arg, len(m.Args)), waitsForScript: newSignal()}
+	if i := int(m.Function) - len(r.start.Functions); i >= 0 {
+		c.name = r.start.Methods[i]
+	} else {
+		c.name = r.start.Functions[m.Function]
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if f.ID != r.lastCall+1 || len(r.openCalls) >= r.limits.Calls {
@@ -60,7 +65,7 @@ func (r *run) admitCall(f wire.Frame, m wire.Call) (*hostCall, error) {
 	}
 	for i, a := range m.Args {
 		if a.Function == 0 {
-			c.args[i].JSON = a.JSON
+			c.args[i].JSON, c.args[i].Err = a.JSON, r.callErrors[a.Failed]
 			continue
 		}
 		if r.lastHandle++; a.Function != r.lastHandle {
@@ -108,6 +113,12 @@ func (r *run) performCall(c hostCall) {
 	if err == nil && len(value) > 0 && !json.Valid(value) {
 		err = reeve.Errorf(reeve.Internal, "the result of %s is not JSON", name)
 	}
+	var notRun *NotRun
+	if errors.As(err, &notRun) {
+		r.endCall(id, nil)
+		_ = r.send(wire.Placeholder(id, notRun.Text)) // readFrames detects that the worker is gone
+		return
+	}
 	var fatal *abortError
 	if errors.As(err, &fatal) {
 		r.abort(id, fatal.err)
@@ -119,13 +130,8 @@ func (r *run) performCall(c hostCall) {
 		r.mu.Unlock()
 		return // the script's function provides the result
 	}
-	r.openSize -= r.openCalls[id]
-	delete(r.openCalls, id)
-	if err != nil {
-		r.callErrors[id] = err
-		delete(r.callErrors, id-maxCallErrors)
-	}
 	r.mu.Unlock()
+	r.endCall(id, err)
 	if err == nil {
 		_ = r.send(wire.JSON(wire.KindResolve, id, value)) // readFrames detects that the worker is gone
 		return
@@ -137,6 +143,18 @@ func (r *run) performCall(c hostCall) {
 		m.Invocation, m.Message = thrown.invocation, thrown.Message
 	}
 	_ = r.send(m.Encode(id))
+}
+
+// endCall removes a call that is answered and keeps its error.
+func (r *run) endCall(id uint32, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.openSize -= r.openCalls[id]
+	delete(r.openCalls, id)
+	if err != nil {
+		r.callErrors[id] = err
+		delete(r.callErrors, id-maxCallErrors)
+	}
 }
 
 // abortGrace is how long the worker of an aborted run may take to report the position of the call.

@@ -24,6 +24,7 @@ const (
 	Stack     Kind = "STACK"     // calls nest deeper than Limits.Stack
 	Output    Kind = "OUTPUT"    // console output and result exceed Limits.Output
 	Aborted   Kind = "ABORTED"   // a host call ended the run with Abort
+	Compute   Kind = "COMPUTE"   // the script exceeded Limits.Compute
 	Canceled  Kind = "CANCELED"  // the caller's context ended
 	Crashed   Kind = "CRASHED"   // the worker process died or violated the protocol
 )
@@ -93,6 +94,12 @@ func newError(k Kind, script, format string, args ...any) *Error {
 	return e
 }
 
+// NotRun is returned by a host call that was not made, as in a dry run. The script gets a placeholder: a value whose
+// properties are placeholders too, and whose text is "‹Text, not run›" with the properties after Text.
+type NotRun struct{ Text string }
+
+func (n *NotRun) Error() string { return n.Text + " was not run" }
+
 // reeveError returns a reeve.Error with the code that corresponds to the kind of e.
 func (e *Error) reeveError() error {
 	code, hint := reeve.ToolFailed, ""
@@ -104,6 +111,8 @@ func (e *Error) reeveError() error {
 		hint = "settle every promise that the script awaits"
 	case Timeout:
 		code = reeve.Timeout
+	case Compute:
+		code, hint = reeve.Timeout, "look for an endless loop, or let a tool do the work"
 	case Memory, Stack, Output:
 		code = reeve.TooLarge
 	case Aborted, Crashed:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os/exec"
 	"strings"
 	"sync"
 	"time"
@@ -99,8 +100,11 @@ func newStart(s Script, l Limits) (wire.Start, Limits, error) {
 	if err := checkNames(s.Functions); err != nil {
 		return wire.Start{}, l, err
 	}
+	if err := checkNames(s.Methods); err != nil {
+		return wire.Start{}, l, err
+	}
 	return wire.Start{Name: s.Name, Language: string(s.Language), Source: s.Source, Functions: s.Functions,
-		Input: s.Input, Now: reeve.Millis(s.Now), Seed: s.Seed,
+		Methods: s.Methods, Sync: s.Sync, Compute: l.Compute, Input: s.Input, Now: reeve.Millis(s.Now), Seed: s.Seed,
 		Memory: l.Memory, Stack: int64(l.Stack), Time: l.Time, Output: l.Output, Calls: int64(l.Calls)}, l, nil
 }
 
@@ -169,7 +173,7 @@ func (r *run) readFrames() outcome {
 			}
 			return outcome{err: err}
 		case wire.KindStart, wire.KindResolve, wire.KindReject, wire.KindInvoke, wire.KindStop, wire.KindAbort,
-			wire.KindReady:
+			wire.KindPlaceholder, wire.KindReady:
 			err = wire.ErrMalformed
 		}
 		if err != nil {
@@ -203,6 +207,8 @@ func (r *run) finalError(ctx context.Context, err error) error {
 		return failed
 	case r.killedLate:
 		return r.timeoutError()
+	case r.exitCode() == guest.ExitComputing:
+		return newError(Compute, r.start.Name, "%s", wire.ComputeMessage(r.limits.Compute))
 	case errors.Is(err, wire.ErrMalformed):
 		return newError(Crashed, r.start.Name, "the script worker sent an invalid message")
 	case r.proc.PeakMemory() >= r.limits.Memory:
@@ -211,6 +217,15 @@ func (r *run) finalError(ctx context.Context, err error) error {
 	e := newError(Crashed, r.start.Name, "the script worker died")
 	e.Err = errors.Join(e.Err, r.proc.ExitError())
 	return e
+}
+
+// exitCode returns the exit code of the worker, or 0 if it was killed.
+func (r *run) exitCode() int {
+	var e *exec.ExitError
+	if errors.As(r.proc.ExitError(), &e) {
+		return max(e.ExitCode(), 0)
+	}
+	return 0
 }
 
 func (r *run) timeoutError() *Error { return newError(Timeout, r.start.Name, wire.TimeoutMessage) }

@@ -25,6 +25,8 @@ type Script struct {
 	Name      string          // name in errors; default "script.js" or "script.ts"
 	Language  Language        // default JavaScript
 	Functions []string        // host functions, each unique: "name" or "Namespace.name"
+	Sync      []string        // those of Functions that return their result; the others return a promise
+	Methods   []string        // host functions that are methods of the first argument of the script's functions
 	Input     json.RawMessage // value of the global variable input; nil leaves it undefined
 	Now       time.Time       // current time that the script sees, constant during the run; the zero time is 1970
 	Seed      int64           // seed of Math.random; the same seed gives the same numbers
@@ -37,6 +39,8 @@ type Limits struct {
 	Time   time.Duration // total time, including host calls; default 30 s
 	Output int64         // bytes of console output and result together; default 1 MiB, at most 8 MiB
 	Calls  int           // host calls in progress at once; default 1000
+	// computing between two host calls, without the time that the script waits; default 30 s
+	Compute time.Duration
 }
 
 const (
@@ -57,19 +61,20 @@ func (l Limits) withDefaults() (Limits, error) {
 		}
 		return nil
 	}
-	stack, calls, wall := int64(l.Stack), int64(l.Calls), int64(l.Time)
+	stack, calls, wall, compute := int64(l.Stack), int64(l.Calls), int64(l.Time), int64(l.Compute)
 	for _, err := range []error{
 		set(&l.Memory, 64<<20, minMemory, maxMemory, "memory"),
 		set(&stack, 4000, 64, maxStack, "stack"),
 		set(&wall, int64(30*time.Second), int64(time.Millisecond), 1<<62, "time"),
 		set(&l.Output, 1<<20, 1, wire.MaxBody, "output"),
 		set(&calls, 1000, 1, 1<<20, "calls"),
+		set(&compute, int64(30*time.Second), int64(time.Millisecond), int64(1000*time.Hour), "compute"),
 	} {
 		if err != nil {
 			return l, err
 		}
 	}
-	l.Stack, l.Calls, l.Time = int(stack), int(calls), time.Duration(wall)
+	l.Stack, l.Calls, l.Time, l.Compute = int(stack), int(calls), time.Duration(wall), time.Duration(compute)
 	return l, nil
 }
 
@@ -80,7 +85,8 @@ type Host interface {
 	//
 	// The context ends when the run is aborted, canceled or out of time. Call must then return, because Run waits for
 	// every Call. An error rejects the script's promise. The script sees the message, code and hint of a [reeve.Error],
-	// and only a general message for any other error. An error made with [Abort] ends the run instead.
+	// and only a general message for any other error. An error made with [Abort] ends the run instead. A [NotRun] is no
+	// error for the script: it gets a placeholder.
 	Call(ctx context.Context, name string, args []Arg) (json.RawMessage, error)
 	// Log receives one line of console output. The run waits until Log returns. Level is debug, log, info, warn or
 	// error.
@@ -95,10 +101,12 @@ type CallNoter interface {
 	Note(ctx context.Context, name string) (_ context.Context, now bool)
 }
 
-// Arg is one argument of a host call: a JSON value or a function. If both fields are nil, the argument is undefined.
+// Arg is one argument of a host call: a JSON value, a function or an error. If all fields are nil, the argument is
+// undefined.
 type Arg struct {
 	JSON json.RawMessage
 	Func *Func
+	Err  error // in calls of methods: the error of an earlier host call, as Host.Call returned it
 }
 
 // Func is a function that the script passed to a host call. It can be called until that host call returns.

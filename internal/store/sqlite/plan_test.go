@@ -20,9 +20,9 @@ import (
 )
 
 // growingTables are the tables that grow without limit. Queries on them must use an index.
-var growingTables = []string{"approvals", "calls", "checklist_items", "checklists", "emails", "events", "items",
-	"links", "messages", "notifications", "payloads", "plan_blocks", "plan_pins", "ratings", "runs", "script_runs",
-	"session_files", "tasks", "time_entries", "wakes"}
+var growingTables = []string{"approvals", "calls", "changes", "checklist_items", "checklists", "emails", "events",
+	"items", "links", "messages", "notifications", "payloads", "plan_blocks", "plan_pins", "ratings", "runs",
+	"script_runs", "session_files", "tasks", "time_entries", "wakes"}
 
 // selectiveColumns matches conditions on columns of which few rows have the same value.
 var selectiveColumns = regexp.MustCompile(

@@ -104,7 +104,7 @@ func checkFile(file string) error {
 	if err != nil {
 		return reeve.Errorf(reeve.Unavailable, "database file %s cannot be opened for writing: %w", file,
 			errors.Unwrap(err)).
-			Hintf("check that the data directory exists, and its permissions and those of the file")
+			Hintf("check that the data directory exists and that the server may write it and the file")
 	}
 	return f.Close()
 }

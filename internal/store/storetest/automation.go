@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"reeve"
@@ -112,7 +113,7 @@ var automations = map[string]func(*testing.T, *store.DB){
 			return err
 		})
 		call := reeve.PlannedCall{Ordinal: 1, ItemID: "i", Title: "I", Attempt: 1, Tool: "echo", Args: `{}`,
-			Preview: "+ a", Base: "b", Operation: "op_1"}
+			Preview: "+ a", Base: "b", Operation: "op_1", DependsOn: []int{1, 2}}
 		for range 2 {
 			update(t, db, func(tx *store.Tx) error {
 				return tx.Automations().InsertPlannedCall(ctx, ws, "run_1", call)
@@ -125,7 +126,9 @@ var automations = map[string]func(*testing.T, *store.DB){
 		})
 		call.State = reeve.Committed
 		equal(t, len(planned), 1, "planned calls after two inserts")
-		equal(t, planned[0], call, "planned call with the state of its operation")
+		if !reflect.DeepEqual(planned[0], call) {
+			t.Errorf("planned call with the state of its operation: got %+v, want %+v", planned[0], call)
+		}
 	},
 	"item": testItems,
 }

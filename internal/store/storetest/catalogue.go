@@ -153,7 +153,7 @@ var catalogue = map[string]func(*testing.T, *store.DB){
 		a := setUp(t, db)
 		v := reeve.Tool{ID: "full", WorkspaceID: ws, Kind: reeve.HTTPTool, Name: "Full", Description: "ünïcode ✓",
 			Parameters:   []byte(`{"type":"object","x":  1}`),
-			ConfigSchema: []byte(`{}`), HandlerKey: "h", Category: "web", Pack: "p", Tier: reeve.Privileged,
+			ConfigSchema: []byte(`{}`), OutputSchema: []byte(`{"type":"object"}`), HandlerKey: "h", Category: "web", Pack: "p", Tier: reeve.Privileged,
 			Effect: reeve.Keyed, Capability: "net", Risk: reeve.HighRisk,
 			TimeoutMS: 1234, Retry: reeve.Retry{Attempts: 3, DelayMS: 10, MaxMS: 20}, Identity: []string{"a", "b"},
 			Previews: true,

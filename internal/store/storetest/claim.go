@@ -46,6 +46,34 @@ var claims = map[string]func(*testing.T, *store.DB){
 		equal(t, claim("proc_1").Attempts, 2, "attempts after the second claim")
 	},
 
+	// A failed summary of runs is retried, unless another one of the same runs is queued.
+	"retry of a summary": func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		setUp(t, db)
+		job := store.Summary{ThreadID: store.RunMemory("agt_one", "ann"), UpTo: "run_1", WorkspaceID: ws,
+			AgentID: "agt_one", UserID: "ann", Attempts: 1}
+		update(t, db, func(tx *store.Tx) error {
+			err := errors.Join(tx.System().RegisterProcess(ctx, "proc_1"), tx.Chat().QueueSummary(ctx, job))
+			_, _, claimErr := tx.Chat().ClaimSummary(ctx, "proc_1")
+			return errors.Join(err, claimErr, tx.Chat().DelaySummary(ctx, job, time.Time{},
+				reeve.Errorf(reeve.ModelFailed, "no luck")))
+		})
+		get := func(user string) []store.Summary {
+			return view(t, db, func(s *store.Snap) ([]store.Summary, error) {
+				return s.Chat().ListSummaries(ctx, "agt_one", user, "run_1", "", 10)
+			})
+		}
+		equal(t, get("ann")[0].State, store.SummaryFailed, "state after the last attempt")
+		equal(t, get("ann")[0].Message, "no luck", "reason of the failure")
+		equal(t, len(get("bob")), 0, "summaries that another user sees")
+		failed := view(t, db, func(s *store.Snap) (int, error) { return s.Chat().CountFailedSummaries(ctx) })
+		equal(t, failed, 1, "failed summaries")
+		update(t, db, func(tx *store.Tx) error { return tx.Chat().RetrySummary(ctx, job) })
+		equal(t, get("ann")[0].State, store.SummaryQueued, "state after the retry")
+		equal(t, reeve.CodeOf(db.Update(ctx, func(tx *store.Tx) error { return tx.Chat().RetrySummary(ctx, job) })),
+			reeve.Conflict, "retry of a queued summary")
+	},
+
 	"claim of operations": func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		a := setUp(t, db)

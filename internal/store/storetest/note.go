@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"reeve"
 	"reeve/internal/store"
@@ -158,6 +160,92 @@ var notes = map[string]func(*testing.T, *store.DB){
 		}
 		check("m0", left)
 		check("m1", nil)
+	},
+	"comparison and suggestions": func(t *testing.T, db *store.DB) {
+		setUp(t, db)
+		w := store.NoteWriter{Workspace: ws, User: "ann", Origin: reeve.NoteByPerson}
+		a, b := saveNote(t, db, w, "one"), saveNote(t, db, w, "two")
+		uncompared := func() string {
+			return joinIDs(view(t, db, func(s *store.Snap) ([]reeve.Note, error) {
+				return s.Notes().ListUncompared(t.Context(), ws, "ann", 10)
+			}), func(n reeve.Note) string { return n.ID })
+		}
+		equal(t, uncompared(), joinIDs([]reeve.Note{a, b}, func(n reeve.Note) string { return n.ID }), "new notes")
+		var first, next store.NoteOwner
+		for _, o := range []*store.NoteOwner{&first, &next} {
+			*o = view(t, db, func(s *store.Snap) (store.NoteOwner, error) {
+				o, _, err := s.Notes().NextUncomparedOwner(t.Context(), first)
+				return o, err
+			})
+		}
+		equal(t, first.User+next.User, "ann", "owners with uncompared notes")
+		for i, want := range []bool{true, false} {
+			update(t, db, func(tx *store.Tx) error {
+				ok, err := tx.Notes().ClaimConsolidation(t.Context(), first, time.Hour)
+				equal(t, ok, want, "claim %d", i)
+				return err
+			})
+		}
+		update(t, db, func(tx *store.Tx) error { return tx.Notes().MarkCompared(t.Context(), []reeve.Note{a, b}) })
+		equal(t, uncompared(), "", "compared notes")
+		update(t, db, func(tx *store.Tx) error {
+			_, _, err := tx.Notes().ChangeNote(t.Context(), w, a.ID, reeve.NoteChange{Content: new("three")})
+			return err
+		})
+		update(t, db, func(tx *store.Tx) error { return tx.Notes().MarkCompared(t.Context(), []reeve.Note{a}) })
+		equal(t, uncompared(), a.ID, "a note that was written after it was read")
+		suggestion := store.NoteSuggestion{ID: "op_1", WorkspaceID: ws, UserID: "ann", Tool: "memory_delete", Args: `{}`,
+			Reason: "why"}
+		for range 2 {
+			update(t, db, func(tx *store.Tx) error { return tx.Notes().InsertSuggestion(t.Context(), suggestion) })
+		}
+		list := func() []store.NoteSuggestion {
+			return view(t, db, func(s *store.Snap) ([]store.NoteSuggestion, error) {
+				return s.Notes().ListSuggestions(t.Context(), ws, "ann", 10)
+			})
+		}
+		if got := list(); len(got) != 1 || got[0] != suggestion {
+			t.Errorf("got %+v", got)
+		}
+		update(t, db, func(tx *store.Tx) error { return tx.Notes().DeleteSuggestion(t.Context(), "op_1") })
+		equal(t, len(list()), 0, "suggestions")
+	},
+	"import and export": func(t *testing.T, db *store.DB) {
+		setUp(t, db)
+		w := store.NoteWriter{Workspace: ws, User: "ann", Origin: reeve.NoteByPerson}
+		at := reeve.FromMillis(1_700_000_000_000)
+		records := []reeve.NoteRecord{
+			{ID: "note_1", Content: "old", Tags: []string{}, Origin: reeve.NoteByAgent, Version: 1, AgentID: "agt_1",
+				OperationID: "op_1", SupersededBy: "note_2", SupersededAt: &at, ValidFrom: &at, CreatedAt: &at,
+				UpdatedAt: &at},
+			{ID: "note_2", Content: "new", Tags: []string{"a"}, Origin: reeve.NoteByPerson, Version: 2, Pinned: true,
+				Source: "import:x", ValidFrom: &at, CreatedAt: &at, UpdatedAt: &at, Versions: []reeve.NoteVersion{{
+					Version: 1, Content: "newer", Tags: []string{}, Origin: reeve.NoteUntrusted, WrittenAt: at}}},
+		}
+		for i, want := range []reeve.ImportOutcome{reeve.NoteCreated, reeve.NoteExists} {
+			for _, r := range records {
+				update(t, db, func(tx *store.Tx) error {
+					got, err := tx.Notes().ImportNote(t.Context(), w, r)
+					equal(t, got.Outcome, want, "import %d", i)
+					return err
+				})
+			}
+		}
+		for _, limit := range []int{1, 10} {
+			var got []reeve.NoteRecord
+			for after := int64(0); ; {
+				page := view(t, db, func(s *store.Snap) (page []reeve.NoteRecord, err error) {
+					page, after, err = s.Notes().ExportNotes(t.Context(), ws, "ann", after, limit)
+					return page, err
+				})
+				if got = append(got, page...); len(page) < limit {
+					break
+				}
+			}
+			if !reflect.DeepEqual(got, records) {
+				t.Errorf("got %+v, want %+v", got, records)
+			}
+		}
 	},
 }
 

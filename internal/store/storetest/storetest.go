@@ -211,8 +211,9 @@ func wantOneSuccess(t testing.TB, errs []error, others reeve.Code) {
 // Conformance runs the conformance suite. Each test opens its own store.
 func Conformance(t *testing.T, open func(t *testing.T) *store.DB) {
 	for _, group := range []map[string]func(*testing.T, *store.DB){catalogue, ledger, calls, claims, approvals,
-		budgets, credentials, payloads, transactions, journal, wakes, runs, timers, states, proposals, automations,
-		branches, mail, notes} {
+		budgets, credentials, payloads, transactions, journal, wakes, runs, timers, states,
+		modelAnswers, proposals, automations,
+		branches, mail, notes, changes} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

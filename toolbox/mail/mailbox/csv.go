@@ -145,8 +145,8 @@ type csvReader struct{ in *offsetReader }
 // quote, wherever that is.
 var errQuote = errors.New("a quote is not closed")
 
-// readRow returns the next row and how many bytes of it were dropped. It returns io.EOF if there is no row. With
-// errQuote, a non-nil row means that the file ends inside the quote.
+// readRow returns the next row. It also returns the number of bytes that it dropped because the row is too long. At the
+// end of the file it returns io.EOF. If it returns errQuote and a row, the file ends inside the quote.
 func (c *csvReader) readRow() (row []string, cut int64, err error) {
 	var b strings.Builder
 	quoted, began, lines, kept := false, false, false, 0

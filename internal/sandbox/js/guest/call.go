@@ -4,7 +4,9 @@ package guest
 
 import (
 	"fmt"
+	"os"
 
+	quickjs "modernc.org/libquickjs"
 	"reeve/internal/sandbox/js/wire"
 )
 
@@ -41,7 +43,12 @@ func (w *worker) callHost(args []value, index int32) value {
 	}
 	m := wire.Call{Function: int64(index), Args: make([]wire.Argument, len(args))}
 	for i, v := range args {
-		if e.isFunction(v) {
+		if isMethod := int(index) >= len(w.start.Functions); isMethod {
+			if m.Args[i].Failed = w.originOf(v); m.Args[i].Failed != 0 {
+				continue
+			}
+		}
+		if e.isFunction(v) && !w.isPlaceholder(v) {
 			w.lastHandle++
 			m.Args[i].Function = w.lastHandle
 			p.functions = append(p.functions, w.lastHandle)
@@ -76,7 +83,51 @@ func (w *worker) callHost(args []value, index int32) value {
 	w.calls[w.lastCall] = p
 	w.pendingSize += p.size
 	w.send(m.Encode(w.lastCall))
+	w.computing.restart()
 	return promise
+}
+
+// callHostSync implements a host function that returns its result. It sends the call and waits for the answer. Other
+// frames that arrive meanwhile are handled later.
+func (w *worker) callHostSync(args []value, index int32) value {
+	e := w.engine
+	last := w.lastCall
+	promise := w.callHost(args, index)
+	if isException(promise) {
+		return promise
+	}
+	defer e.free(promise)
+	for id := w.lastCall; id != last && w.calls[id] != nil; {
+		f := w.readFrame()
+		isAnswer := f.Kind == wire.KindResolve || f.Kind == wire.KindReject || f.Kind == wire.KindPlaceholder
+		if f.Kind != wire.KindStop && f.Kind != wire.KindAbort && (!isAnswer || f.ID != id) {
+			w.deferred = append(w.deferred, f)
+			continue
+		}
+		if err := w.handleFrame(f); err != nil {
+			os.Exit(exitHost)
+		}
+	}
+	v := quickjs.XJS_PromiseResult(e.tls, e.ctx, promise)
+	if quickjs.XJS_PromiseState(e.tls, e.ctx, promise) == quickjs.EJS_PROMISE_REJECTED {
+		e.forgetRejection(promise)
+		return e.throw(v)
+	}
+	return v
+}
+
+// originOf returns the host call whose error v is, or 0.
+func (w *worker) originOf(v value) uint32 {
+	id := w.must(w.engine.call(w.hooks.origin, v))
+	defer w.engine.free(id)
+	return w.engine.toID(id)
+}
+
+// isPlaceholder reports whether v stands for the result of a call that was not made.
+func (w *worker) isPlaceholder(v value) bool {
+	is := w.must(w.engine.call(w.hooks.isPlaceholder, v))
+	defer w.engine.free(is)
+	return w.engine.isTrue(is)
 }
 
 // refuseCall rejects the promise of a call that exceeds a limit and is not sent.
@@ -109,11 +160,17 @@ func (w *worker) handleAnswer(f wire.Frame) error {
 	if p == nil {
 		return wire.ErrMalformed
 	}
-	if f.Kind == wire.KindResolve {
+	switch f.Kind {
+	case wire.KindResolve:
 		v := w.must(e.parseJSON(f.Body))
 		w.must(e.call(p.resolve, v))
 		e.free(v)
-	} else {
+	case wire.KindPlaceholder:
+		text := e.newString(string(f.Body))
+		v := w.must(e.call(w.hooks.placeholder, text))
+		w.must(e.call(p.resolve, v))
+		e.free(v, text)
+	default:
 		m, err := wire.DecodeReject(f)
 		if err != nil {
 			return err

@@ -51,6 +51,8 @@ func (w *worker) describe(k wire.Failure, thrown value) wire.Fault {
 	// fault, which does no harm.
 	engine := t.Name == "InternalError"
 	switch {
+	case late && e.tooLong.Load():
+		t.Failure, t.Name, t.Message = wire.Compute, "", wire.ComputeMessage(w.start.Compute)
 	case late:
 		t.Failure, t.Name, t.Message = wire.Timeout, "", wire.TimeoutMessage
 	case k != wire.Thrown && k != wire.Unhandled && k != wire.Syntax:

@@ -18,6 +18,9 @@ import (
 // Grace is how long a worker may take to report that it exceeded its time limit before the host kills it.
 const Grace = 500 * time.Millisecond
 
+// ExitComputing is the exit code of a worker that computed for too long inside a built-in, which it cannot interrupt.
+const ExitComputing = 90
+
 //go:embed *.go prelude.js
 var files embed.FS
 

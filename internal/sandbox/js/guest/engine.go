@@ -29,6 +29,7 @@ type engine struct {
 
 	stop     atomic.Bool // makes the interrupt handler stop the script
 	timedOut bool        // the interrupt handler stopped the script; its later results are ignored
+	tooLong  atomic.Bool // the script is stopped because it computed for too long without a call
 	// the highest memory use between two jobs, because a promise chain that ran out of memory is already freed when
 	// its failure is reported
 	peakMemory     int64
@@ -146,6 +147,11 @@ func (e *engine) trackRejection(_ *libc.TLS, _ uintptr, promise, reason value, h
 			return
 		}
 	}
+}
+
+// forgetRejection removes a promise from e.rejections, as if it had a handler.
+func (e *engine) forgetRejection(promise value) {
+	e.trackRejection(nil, 0, promise, undefined, 1, 0)
 }
 
 // native is a Go function that JavaScript can call. It does not own its arguments. The engine owns the result.
@@ -344,6 +350,9 @@ func (e *engine) runJobs() (value, bool) {
 	}
 }
 
+// throw throws v and takes ownership of it. It returns the result of a native function that throws.
+func (e *engine) throw(v value) value { return quickjs.XJS_Throw(e.tls, e.ctx, v) }
+
 // takeException returns the pending exception and clears it.
 func (e *engine) takeException() value { return quickjs.XJS_GetException(e.tls, e.ctx) }
 
@@ -363,6 +372,8 @@ func (e *engine) free(values ...value) {
 		quickjs.XFreeValue(e.tls, e.ctx, v)
 	}
 }
+
+func (e *engine) isTrue(v value) bool { return quickjs.XJS_ToBool(e.tls, e.ctx, v) > 0 }
 
 func (e *engine) isFunction(v value) bool { return quickjs.XJS_IsFunction(e.tls, e.ctx, v) != 0 }
 

@@ -76,6 +76,7 @@ func (w *worker) checkSize(text []byte) []byte {
 
 // fail ends the run with a fault. It can be called while the script runs, and does not return.
 func (w *worker) fail(t wire.Fault) {
+	w.computing.stop()
 	w.send(t.Encode(wire.KindFailed, 0))
 	w.exit()
 }

@@ -46,7 +46,7 @@ func (w *worker) callFunction(id uint32, function value, args []json.RawMessage)
 		e.setElement(list, i, w.must(e.parseJSON(a)))
 	}
 	w.invocations++
-	e.free(w.must(e.call(w.hooks.handleInvoke, e.newNumber(int64(id)), function, list)), list)
+	e.free(w.must(e.call(w.hooks.handleInvoke, e.newNumber(int64(id)), function, list, w.methods)), list)
 }
 
 // onReturned is called by the prelude when an invocation has returned. It sends the result to the host.

@@ -41,6 +41,7 @@
 
   // show formats a value for the log. It limits depth and length, and handles objects whose accessors throw.
   const show = (v, depth) => {
+    if (isPlaceholder(v)) return text(v);
     switch (typeof v) {
       case 'string': return depth === 0 ? v : json(v);
       case 'bigint': return text(v) + 'n';
@@ -93,8 +94,38 @@
   }
   defineProperty(globalThis, 'console', { value: console, writable: true, enumerable: false, configurable: true });
 
+  // placeholder returns a value that stands for the result of a call that was not made. Its properties and calls are
+  // placeholders too, and as text it explains itself.
+  const placeholders = new WeakSet(), setAdd = WeakSet.prototype.add, setHas = WeakSet.prototype.has;
+  const isPlaceholder = (v) => isObject(v) && apply(setHas, placeholders, [v]);
+  const placeholder = (head, path) => {
+    const shown = '‹' + head + path + ', not run›';
+    const values = {
+      __proto__: null,
+      then: undefined, // so that await returns the placeholder itself
+      toJSON: () => shown, toString: () => shown, valueOf: () => shown,
+      [Symbol.toPrimitive]: () => shown, [Symbol.toStringTag]: 'Placeholder',
+      [Symbol.iterator]: function* () { yield placeholder(head, path + '[0]'); },
+    };
+    const proxy = new Proxy(() => {}, {
+      get: (_, key) => key in values ? values[key]
+        : typeof key === 'symbol' ? undefined : placeholder(head, path + '.' + key),
+      has: () => true,
+      set: () => true,
+      apply: () => placeholder(head, path + '()'),
+      ownKeys: () => [],
+      getOwnPropertyDescriptor: () => undefined,
+      getPrototypeOf: () => null,
+      defineProperty: () => true,
+      deleteProperty: () => true,
+    });
+    apply(setAdd, placeholders, [proxy]);
+    return proxy;
+  };
+
   return {
-    fix, describe,
+    fix, describe, origin, isPlaceholder,
+    placeholder: (text) => placeholder(text, ''),
     // fail fills in the Error of a failed host call. The Error was created at the call, so that its stack has the line.
     fail(error, message, code, hint, call) {
       const put = (name, v) => defineProperty(error, name, { value: v, writable: true, enumerable: name === 'code' || name === 'hint', configurable: true });
@@ -104,7 +135,9 @@
       apply(weakSet, origins, [error, call]);
       return error;
     },
-    async invoke(id, f, args) {
+    // invoke calls a function of the script. The methods are added to its first argument.
+    async invoke(id, f, args, methods) {
+      if (isObject(args[0])) for (const name of ownKeys(methods)) args[0][name] = methods[name];
       try { native.returned(id, await apply(f, undefined, args)); } catch (e) { native.threw(id, e); }
     },
     async watch(promise) {

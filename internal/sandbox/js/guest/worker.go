@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,6 +51,7 @@ func Serve(in io.Reader, out io.Writer) {
 		os.Exit(exitHost)
 	}
 	time.AfterFunc(w.start.Time, func() { e.stop.Store(true) })
+	w.computing = newComputeTimer(e, w.start.Compute)
 	startWatchdogs(w.start.Time)
 	// The engine's own limit, half of it again for allocator overhead, the Go stack of the deepest recursion while it
 	// is copied, and frames.
@@ -81,7 +83,11 @@ type worker struct {
 	engine *engine
 	start  wire.Start
 	source *source
-	hooks  struct{ fix, describe, fail, handleInvoke, watch value }
+	hooks  struct{ fix, describe, fail, origin, handleInvoke, watch, placeholder, isPlaceholder value }
+
+	computing *computeTimer
+	methods   value        // an object with the methods of the first argument of the script's functions
+	deferred  []wire.Frame // frames that arrived while a synchronous call waited
 
 	calls       map[uint32]*pendingCall
 	pendingSize int // bytes of arguments of calls
@@ -112,7 +118,8 @@ func (w *worker) loadPrelude() {
 		os.Exit(exitEngine)
 	}
 	for name, v := range map[string]*value{"fix": &w.hooks.fix, "describe": &w.hooks.describe, "fail": &w.hooks.fail,
-		"invoke": &w.hooks.handleInvoke, "watch": &w.hooks.watch} {
+		"origin": &w.hooks.origin, "invoke": &w.hooks.handleInvoke, "watch": &w.hooks.watch,
+		"placeholder": &w.hooks.placeholder, "isPlaceholder": &w.hooks.isPlaceholder} {
 		*v = e.getProperty(hooks, name)
 	}
 	e.free(setup, natives, hooks)
@@ -134,15 +141,32 @@ func (w *worker) run() {
 		if len(w.calls) == 0 && w.invocations == 0 {
 			w.finish()
 		}
-		w.flush()
-		f, err := wire.ReadFrame(w.in)
-		if err != nil {
-			os.Exit(exitHost)
-		}
-		if err := w.handleFrame(f); err != nil {
+		if err := w.handleFrame(w.nextFrame()); err != nil {
 			os.Exit(exitHost)
 		}
 	}
+}
+
+// nextFrame waits for the next frame of the host.
+func (w *worker) nextFrame() wire.Frame {
+	if len(w.deferred) > 0 {
+		f := w.deferred[0]
+		w.deferred = w.deferred[1:]
+		return f
+	}
+	return w.readFrame()
+}
+
+// readFrame reads a frame. The time it waits is not computing time.
+func (w *worker) readFrame() wire.Frame {
+	w.flush()
+	w.computing.stop()
+	f, err := wire.ReadFrame(w.in)
+	if err != nil {
+		os.Exit(exitHost)
+	}
+	w.computing.restart()
+	return f
 }
 
 // compile translates and compiles the script. If that fails, it tries again with the script as the body of a function,
@@ -195,9 +219,18 @@ func (w *worker) defineGlobals() {
 			}
 			space, rest = inner, after
 		}
-		f := e.newFunction(w.callHost, int32(i))
+		call := w.callHost
+		if slices.Contains(s.Sync, name) {
+			call = w.callHostSync
+		}
+		f := e.newFunction(call, int32(i))
 		e.defineProperty(f, "name", e.newString(rest), quickjs.MJS_PROP_CONFIGURABLE)
 		e.defineProperty(spaces[space], rest, f, w.propertyFlags(space))
+	}
+	w.methods = e.newObject()
+	for i, name := range s.Methods {
+		f := e.newFunction(w.callHost, int32(len(s.Functions)+i))
+		e.defineProperty(w.methods, name, f, quickjs.MJS_PROP_ENUMERABLE)
 	}
 	for space, v := range spaces {
 		if space != "" {
@@ -233,7 +266,7 @@ func (w *worker) flush() {
 // handleFrame handles a frame from the host.
 func (w *worker) handleFrame(f wire.Frame) error {
 	switch f.Kind {
-	case wire.KindResolve, wire.KindReject:
+	case wire.KindResolve, wire.KindReject, wire.KindPlaceholder:
 		return w.handleAnswer(f)
 	case wire.KindInvoke:
 		return w.handleInvoke(f)

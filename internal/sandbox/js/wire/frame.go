@@ -33,12 +33,13 @@ type Kind byte
 // The kinds.
 const (
 	// Sent by the host.
-	KindStart   Kind = iota + 1 // the script and its limits
-	KindResolve                 // the result of a host call
-	KindReject                  // the error of a host call
-	KindInvoke                  // call a function that the script passed to a host call
-	KindStop                    // the time limit is exceeded
-	KindAbort                   // a host call ends the run; the worker reports the position of the call and ends
+	KindStart       Kind = iota + 1 // the script and its limits
+	KindResolve                     // the result of a host call
+	KindReject                      // the error of a host call
+	KindInvoke                      // call a function that the script passed to a host call
+	KindStop                        // the time limit is exceeded
+	KindAbort                       // a host call ends the run; the worker reports the position of the call and ends
+	KindPlaceholder                 // a placeholder is the result of a host call that was not made
 
 	// Sent by the worker.
 	KindReady    // the worker is ready for a script

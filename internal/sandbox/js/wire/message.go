@@ -25,6 +25,8 @@ type Start struct {
 	Language  string
 	Source    string
 	Functions []string // names of the host functions; a call refers to them by index
+	Methods   []string // further host functions, as methods of the first argument of the script's functions
+	Sync      []string // those of Functions that return their result and not a promise
 	Input     []byte   // JSON of the global input; empty means none
 	Now       int64    // current time that the script sees, in milliseconds since 1970
 	Seed      int64    // seed of Math.random
@@ -33,6 +35,7 @@ type Start struct {
 	Time      time.Duration
 	Output    int64
 	Calls     int64
+	Compute   time.Duration
 }
 
 // Encode returns the frame of s.
@@ -42,8 +45,10 @@ func (s *Start) Encode() []byte {
 	b.text(s.Language)
 	b.text(s.Source)
 	b.texts(s.Functions)
+	b.texts(s.Methods)
+	b.texts(s.Sync)
 	b.block(s.Input)
-	for _, n := range []int64{s.Now, s.Seed, s.Memory, s.Stack, int64(s.Time), s.Output, s.Calls} {
+	for _, n := range []int64{s.Now, s.Seed, s.Memory, s.Stack, int64(s.Time), s.Output, s.Calls, int64(s.Compute)} {
 		b.number(n)
 	}
 	return b.bytes()
@@ -52,16 +57,18 @@ func (s *Start) Encode() []byte {
 // DecodeStart decodes a Start frame.
 func DecodeStart(f Frame) (Start, error) {
 	r := bodyReader{b: f.Body}
-	s := Start{Name: r.text(), Language: r.text(), Source: r.text(), Functions: r.texts(), Input: r.block()}
+	s := Start{Name: r.text(), Language: r.text(), Source: r.text(), Functions: r.texts(), Methods: r.texts(),
+		Sync: r.texts(), Input: r.block()}
 	s.Now, s.Seed, s.Memory, s.Stack = r.number(), r.number(), r.number(), r.number()
-	s.Time, s.Output, s.Calls = time.Duration(r.number()), r.number(), r.number()
+	s.Time, s.Output, s.Calls, s.Compute = time.Duration(r.number()), r.number(), r.number(), time.Duration(r.number())
 	return s, r.checkEnd()
 }
 
-// Argument is an argument of a call: JSON, a function, or undefined if both fields are empty.
+// Argument is an argument of a call: JSON, a function, the error of a host call, or undefined if all fields are empty.
 type Argument struct {
 	JSON     []byte
 	Function uint32 // handle of the function; 0 means none
+	Failed   uint32 // the argument is the error of this host call; 0 means no. JSON is empty
 }
 
 func encodeArguments(b *frameBuilder, args []Argument) {
@@ -69,6 +76,7 @@ func encodeArguments(b *frameBuilder, args []Argument) {
 	for _, a := range args {
 		b.number(int64(a.Function))
 		if a.Function == 0 {
+			b.number(int64(a.Failed))
 			b.block(a.JSON)
 		}
 	}
@@ -88,6 +96,7 @@ func (r *bodyReader) arguments() []Argument {
 			r.b, r.bad = nil, true
 			return nil
 		} else if a.Function = uint32(h); h == 0 {
+			a.Failed = uint32(r.number()) // an id that does not exist names no error
 			a.JSON = r.checkJSON(r.block())
 		}
 		out = append(out, a)
@@ -190,6 +199,7 @@ const (
 	Memory    Failure = "MEMORY"
 	Stack     Failure = "STACK"
 	Output    Failure = "OUTPUT"
+	Compute   Failure = "COMPUTE"
 )
 
 // Messages of faults that both the worker and the host report.
@@ -239,7 +249,7 @@ func DecodeFault(f Frame) (Fault, error) {
 	t := Fault{Failure: Failure(r.text()), Name: r.text(), Message: r.text(), Stack: r.places()}
 	t.Call = uint32(r.number())
 	switch t.Failure {
-	case Syntax, Thrown, Unhandled, Stalled, Timeout, Memory, Stack, Output:
+	case Syntax, Thrown, Unhandled, Stalled, Timeout, Memory, Stack, Output, Compute:
 	default:
 		r.bad = true
 	}
@@ -257,6 +267,18 @@ func (r *bodyReader) places() []Place {
 		out = append(out, Place{Function: r.text(), Line: int(r.number()), Column: int(r.number())})
 	}
 	return out
+}
+
+// Placeholder returns the frame by which a host call returns a placeholder with a text.
+func Placeholder(id uint32, text string) []byte {
+	b := newFrame(KindPlaceholder, id)
+	b.raw([]byte(text))
+	return b.bytes()
+}
+
+// ComputeMessage is the message of a fault of kind Compute.
+func ComputeMessage(limit time.Duration) string {
+	return "the script computed for more than " + limit.String() + " without a call"
 }
 
 // JSON returns a frame whose body is JSON, or empty for undefined.

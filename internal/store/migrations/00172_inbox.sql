@@ -1,0 +1,3 @@
+-- +goose Up
+
+CREATE INDEX timers_failed ON timers (workspace_id, id) WHERE state = 'disabled';

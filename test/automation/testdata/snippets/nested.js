@@ -1,0 +1,3 @@
+await Items.withItem('outer', 'Outer', async () => {
+  await Items.withItem('inner', 'Inner', async () => {});
+});

@@ -1,0 +1,1 @@
+await Memory.createNote({ title: 'test', content: 'test' });

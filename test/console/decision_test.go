@@ -1,0 +1,76 @@
+package console_test
+
+import (
+	"net/http"
+	"testing"
+
+	"reeve"
+	"reeve/api"
+	"reeve/reevetest"
+	"reeve/test/kit"
+)
+
+// A decision carries the hash of what the person saw. With the hash of another card nothing is decided.
+func TestC07_AStaleDecisionIsRefused(t *testing.T) {
+	t.Parallel()
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		h := start(guarded())
+		h.Agent("clerk", "guarded")
+		card := func(n int) (c api.ApprovalCard) {
+			id := h.Call("clerk", "guarded", kit.Call{"n": n}).ApprovalID
+			h.Want(http.StatusOK, &c, "GET", "/api/approvals/"+id+"/card", nil)
+			return c
+		}
+		one, two := card(1), card(2)
+		if one.AgentName != "clerk" || one.Effect != reeve.Unsafe || one.Tier != reeve.Privileged ||
+			one.Shown == two.Shown || one.Shown == "" || one.Hidden || one.Approval.Args != `{"n":1}` {
+			t.Errorf("%+v", one)
+		}
+		at := "/api/approvals/" + one.Approval.ID + "/decision"
+		h.Want(http.StatusConflict, nil, "POST", at, api.DecisionRequest{Decision: "approve", Shown: two.Shown})
+		var a reeve.Approval
+		h.Want(http.StatusOK, &a, "GET", "/api/approvals/"+one.Approval.ID, nil)
+		if a.State != reeve.ApprovalPending {
+			t.Errorf("a refused decision left it %s", a.State)
+		}
+		h.Want(http.StatusOK, &a, "POST", at, api.DecisionRequest{Decision: "approve", Shown: one.Shown})
+		if a.State != reeve.ApprovalApproved {
+			t.Errorf("%+v", a)
+		}
+	})
+}
+
+// A batch records one decision for each call. Those that fail do not stop the others.
+func TestC08_ABatchDecidesEachCall(t *testing.T) {
+	t.Parallel()
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		h := start(guarded())
+		h.Agent("clerk", "guarded")
+		var ids []string
+		for n := range 3 {
+			ids = append(ids, h.Call("clerk", "guarded", kit.Call{"n": n}).ApprovalID)
+		}
+		deny := api.DecisionRequest{Decision: "deny", Comment: "not today"}
+		var out api.BatchDecisionList
+		h.Want(http.StatusOK, &out, "POST", "/api/approvals/decisions", api.BatchDecisionRequest{
+			Decisions: []api.BatchDecision{{ID: ids[0], DecisionRequest: api.DecisionRequest{Decision: "approve"}},
+				{ID: "apr_none", DecisionRequest: deny}, {ID: ids[1], DecisionRequest: deny},
+				{ID: ids[2], DecisionRequest: api.DecisionRequest{Decision: "approve", Shown: "other"}}}})
+		if len(out.Results) != 4 {
+			t.Fatalf("%+v", out)
+		}
+		for i, want := range []reeve.ApprovalState{reeve.ApprovalApproved, "", reeve.ApprovalDenied, ""} {
+			r := out.Results[i]
+			if (r.Approval == nil) != (want == "") || (r.Failure == nil) != (want != "") ||
+				r.Approval != nil && (r.Approval.State != want || r.Approval.DecidedBy != "owner") {
+				t.Errorf("%d: %+v", i, r)
+			}
+		}
+		if c := out.Results[1].Failure.Code; c != reeve.NotFound {
+			t.Errorf("unknown approval: %s", c)
+		}
+		if c := out.Results[3].Failure.Code; c != reeve.Stale {
+			t.Errorf("stale card: %s", c)
+		}
+	})
+}
