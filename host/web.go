@@ -29,7 +29,7 @@ type WebSearchConfig struct {
 // newWebPack creates the pack of the web tools.
 func (h *Host) newWebPack(guard web.Guard, roots *files.Pack) *web.Pack {
 	c := h.cfg.Web
-	return web.NewPack(web.PackConfig{Guard: guard, Files: roots, IgnoreRobots: c.Robots == "ignore",
+	return web.NewPack(web.PackConfig{Guard: guard, Files: roots.Streams(), IgnoreRobots: c.Robots == "ignore",
 		UserAgent: c.UserAgent, HostRate: c.HostRate, MaxDownload: int64(c.MaxDownloadMB) * 1_000_000,
 		Search: web.Search{Provider: c.Search.Provider, Key: c.Search.Key, URL: c.Search.URL}})
 }

@@ -81,9 +81,9 @@ func (a *Attachments) readArgs(ctx context.Context, inv *reeve.Invocation) (c at
 		if c.StoredAttachment, err = findAttachment(ctx, s, inv, max(1, in.Index), in.TurnsBack); err != nil {
 			return err
 		}
-		if int64(c.Size) > a.Files.cfg.MaxFile {
+		if int64(c.Size) > a.Files.maxFile {
 			return reeve.Errorf(reeve.TooLarge, "the attachment %s has %d bytes; a saved file has at most %d",
-				c.FileName(), c.Size, a.Files.cfg.MaxFile)
+				c.FileName(), c.Size, a.Files.maxFile)
 		}
 		got, err := s.Ledger().GetPayload(ctx, inv.Workspace, store.ConversationPayload, c.Hash, 0, -1)
 		c.data = got.Body
@@ -173,7 +173,7 @@ func (a *Attachments) save(ctx context.Context, _ attachmentArgs) (attachmentRes
 	if err != nil {
 		return attachmentResult{}, err
 	}
-	d, err := a.Files.replace(ctx, inv, rootSet{workspace: inv.Workspace},
+	d, err := a.Files.writer.replace(ctx, inv, rootSet{workspace: inv.Workspace},
 		change{path: c.to, base: inv.Base, newContent: writeContent(c.to, c.data, overwrite)})
 	if err != nil {
 		return attachmentResult{}, err
@@ -192,7 +192,7 @@ func (a *Attachments) preview(ctx context.Context, inv *reeve.Invocation) (reeve
 	if err != nil {
 		return reeve.Preview{}, err
 	}
-	return a.Files.preview(ctx, inv, change{path: c.to, newContent: writeContent(c.to, c.data, overwrite)})
+	return a.Files.writer.preview(ctx, inv, change{path: c.to, newContent: writeContent(c.to, c.data, overwrite)})
 }
 
 func (a *Attachments) verify(ctx context.Context, inv *reeve.Invocation) (reeve.Outcome, any, error) {
@@ -202,6 +202,6 @@ func (a *Attachments) verify(ctx context.Context, inv *reeve.Invocation) (reeve.
 	}
 	before := parseBase(inv.Base)
 	d := changeResult{before: before, after: fileState(c.data, before.kind == program), size: len(c.data)}
-	o, _, err := a.Files.verifyChange(ctx, inv, c.to, d, inv.Base, "attachment_save")
+	o, _, err := a.Files.writer.verifyChange(ctx, inv, c.to, d, inv.Base, "attachment_save")
 	return o, c.result(d), err
 }

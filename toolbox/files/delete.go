@@ -32,13 +32,20 @@ func newDeleteResult(v vpath, was state) deleteResult {
 	return r
 }
 
-func (p *Pack) deleteTool() reeve.Tool {
+// deleter is the tool that deletes files and folders.
+type deleter struct {
+	*fileWriter
+}
+
+func (p *deleter) deleteTool() reeve.Tool {
 	t := newTool("file_delete", "Delete file",
 		"Delete a file under /shared, /tmp or /project, or with recursive a folder and its contents. The old "+
 			"contents are kept, so the deletion can be undone.", capWrite, reeve.Verifiable, writeTimeout)
 	t.Risk = reeve.HighRisk
 	t.Identity = []string{"path"}
-	t.Check = newPathCheck(p, func(in deleteArgs) (vpath, error) { return parseWritePath("path", in.Path) })
+	t.Check = newPathCheck(p.projectAccess, func(in deleteArgs) (vpath, error) {
+		return parseWritePath("path", in.Path)
+	})
 	t.Preview = p.previewDelete
 	t.Verify = p.verifyDelete
 	return reeve.MustTool(t, p.delete)
@@ -46,7 +53,8 @@ func (p *Pack) deleteTool() reeve.Tool {
 
 // snapshotForDelete reads the entry that a call would delete and passes its contents to save, unless save is nil. It
 // fails if the entry is a folder and the call is not recursive, and if the state is not the expected one.
-func (p *Pack) snapshotForDelete(ctx context.Context, loc location, in deleteArgs, save blobSaver) (snapshot, error) {
+func (p *deleter) snapshotForDelete(ctx context.Context, loc location, in deleteArgs,
+	save blobSaver) (snapshot, error) {
 	info, err := loc.lstat()
 	if err != nil {
 		return snapshot{}, err
@@ -65,7 +73,7 @@ func (p *Pack) snapshotForDelete(ctx context.Context, loc location, in deleteArg
 	return was, err
 }
 
-func (p *Pack) delete(ctx context.Context, in deleteArgs) (deleteResult, error) {
+func (p *deleter) delete(ctx context.Context, in deleteArgs) (deleteResult, error) {
 	v, err := parseWritePath("path", in.Path)
 	if err != nil {
 		return deleteResult{}, err
@@ -81,7 +89,7 @@ func (p *Pack) delete(ctx context.Context, in deleteArgs) (deleteResult, error) 
 }
 
 // deleteAt stores the contents of the entry at a path and deletes the entry.
-func (p *Pack) deleteAt(ctx context.Context, inv *reeve.Invocation, roots rootSet, v vpath,
+func (p *deleter) deleteAt(ctx context.Context, inv *reeve.Invocation, roots rootSet, v vpath,
 	in deleteArgs) (deleteResult, error) {
 	release, err := p.locks.Wait(ctx, inv.Workspace)
 	if err != nil {
@@ -116,7 +124,7 @@ func (p *Pack) deleteAt(ctx context.Context, inv *reeve.Invocation, roots rootSe
 // moveAndRemove renames the target to a temporary name and then removes it, so that a crash leaves all of it or nothing
 // under its name. After the rename other processes cannot reach the target by its name. Only then it is compared with
 // the state that was stored. moveAndRemove reports whether removing the temporary files failed.
-func (p *Pack) moveAndRemove(ctx context.Context, inv *reeve.Invocation, loc location,
+func (p *deleter) moveAndRemove(ctx context.Context, inv *reeve.Invocation, loc location,
 	was state) (left bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -177,7 +185,7 @@ func staysInside(names []string, target string) bool {
 	return to != ".." && !strings.HasPrefix(to, "../")
 }
 
-func (p *Pack) previewDelete(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
+func (p *deleter) previewDelete(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
 	in, err := reeve.Args[deleteArgs](inv)
 	if err != nil {
 		return reeve.Preview{}, err
@@ -202,7 +210,7 @@ func (p *Pack) previewDelete(ctx context.Context, inv *reeve.Invocation) (reeve.
 	return reeve.Preview{Change: renderDelete(inv, v, was), Base: was.String()}, nil
 }
 
-func (p *Pack) verifyDelete(ctx context.Context, inv *reeve.Invocation) (reeve.Outcome, any, error) {
+func (p *deleter) verifyDelete(ctx context.Context, inv *reeve.Invocation) (reeve.Outcome, any, error) {
 	in, err := reeve.Args[deleteArgs](inv)
 	if err != nil {
 		return reeve.CannotTell, nil, err
@@ -221,7 +229,7 @@ func (p *Pack) verifyDelete(ctx context.Context, inv *reeve.Invocation) (reeve.O
 }
 
 // determineDeleteOutcome determines whether an earlier attempt deleted the entry at a path.
-func (p *Pack) determineDeleteOutcome(ctx context.Context, inv *reeve.Invocation, roots rootSet,
+func (p *deleter) determineDeleteOutcome(ctx context.Context, inv *reeve.Invocation, roots rootSet,
 	v vpath) (reeve.Outcome, deleteResult, error) {
 	loc, err := p.locate(roots, v)
 	if err != nil {

@@ -2,6 +2,10 @@
 // copy a file out of the vault. [Pack] holds these tools. [Session] holds the tools for files that belong to one
 // session and are stored in the database.
 //
+// The tools are grouped by what they do: reader, editor, deleter, restorer, vaultCopier, and [Streams] for large files.
+// Those that change files share fileWriter. All build on workspaceDir (opens paths), projectAccess (opens /project) and
+// contentStore (reads content and keeps old content).
+//
 // # Paths
 //
 // Tools accept virtual paths. /shared and /tmp can be read and written. /vault can be read by vault_copyto only.

@@ -24,13 +24,13 @@ type editResult struct {
 	commitInfo
 }
 
-func (p *Pack) editTool() reeve.Tool {
+func (p *editor) editTool() reeve.Tool {
 	t := newTool("file_edit", "Edit file",
 		"Replace one piece of text in a file under /shared, /tmp or /project. The old text must occur exactly "+
 			"once, so include enough text around it. The change can be undone.", capWrite, reeve.Verifiable,
 		writeTimeout)
 	t.Identity = []string{"path", "old"}
-	t.Check = newPathCheck(p, func(in editArgs) (vpath, error) {
+	t.Check = newPathCheck(p.projectAccess, func(in editArgs) (vpath, error) {
 		if err := checkNoNUL("/old", in.Old); err != nil {
 			return vpath{}, err
 		}
@@ -58,9 +58,9 @@ func parseEditPath(in editArgs) (vpath, error) {
 }
 
 // applyEdit returns the content after an edit and the line where the edit begins.
-func (p *Pack) applyEdit(v vpath, in editArgs, old []byte) (data []byte, line int, err error) {
-	if int64(len(old)) > p.cfg.MaxFile {
-		return nil, 0, tooLargeError(v, p.cfg.MaxFile)
+func (p *editor) applyEdit(v vpath, in editArgs, old []byte) (data []byte, line int, err error) {
+	if int64(len(old)) > p.maxFile {
+		return nil, 0, tooLargeError(v, p.maxFile)
 	}
 	if !isText(old) {
 		return nil, 0, notTextError(v, old, 0)
@@ -79,8 +79,8 @@ func (p *Pack) applyEdit(v vpath, in editArgs, old []byte) (data []byte, line in
 			Hintf("include more of the text around it")
 	}
 	data = append(append(bytes.Clone(old[:at]), in.New...), old[at+len(in.Old):]...)
-	if int64(len(data)) > p.cfg.MaxFile {
-		return nil, 0, tooLargeError(v, p.cfg.MaxFile)
+	if int64(len(data)) > p.maxFile {
+		return nil, 0, tooLargeError(v, p.maxFile)
 	}
 	return data, 1 + bytes.Count(old[:at], []byte{'\n'}), nil
 }
@@ -107,7 +107,7 @@ func countOccurrences(b, sep []byte) (first, n int) {
 
 // newEditChange returns the change that an edit makes. When the change computes its content, it sets *line to the line
 // where the edit begins.
-func (p *Pack) newEditChange(inv *reeve.Invocation, in editArgs, line *int) (change, error) {
+func (p *editor) newEditChange(inv *reeve.Invocation, in editArgs, line *int) (change, error) {
 	v, err := parseEditPath(in)
 	if err != nil {
 		return change{}, err
@@ -122,7 +122,7 @@ func (p *Pack) newEditChange(inv *reeve.Invocation, in editArgs, line *int) (cha
 	}}, nil
 }
 
-func (p *Pack) edit(ctx context.Context, in editArgs) (editResult, error) {
+func (p *editor) edit(ctx context.Context, in editArgs) (editResult, error) {
 	var line int
 	inv := reeve.InvocationFrom(ctx)
 	c, err := p.newEditChange(inv, in, &line)
@@ -142,7 +142,7 @@ func (p *Pack) edit(ctx context.Context, in editArgs) (editResult, error) {
 	return editResult{Path: c.path.String(), Line: line, Size: d.size, State: d.after.String(), commitInfo: s}, nil
 }
 
-func (p *Pack) previewEdit(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
+func (p *editor) previewEdit(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
 	in, err := reeve.Args[editArgs](inv)
 	if err != nil {
 		return reeve.Preview{}, err
@@ -157,7 +157,7 @@ func (p *Pack) previewEdit(ctx context.Context, inv *reeve.Invocation) (reeve.Pr
 
 // verifyEdit applies the edit again to the content it was based on, which was stored before the file was changed, and
 // compares the result with the file.
-func (p *Pack) verifyEdit(ctx context.Context, inv *reeve.Invocation) (reeve.Outcome, any, error) {
+func (p *editor) verifyEdit(ctx context.Context, inv *reeve.Invocation) (reeve.Outcome, any, error) {
 	in, err := reeve.Args[editArgs](inv)
 	if err != nil {
 		return reeve.CannotTell, nil, err

@@ -26,7 +26,7 @@ type inventoryRecord struct {
 
 // inventoryBuilder lists all entries below a folder. The list is sorted, so that equal folders have equal inventories.
 type inventoryBuilder struct {
-	pack      *Pack
+	content   *contentStore
 	save      blobSaver
 	remaining int64 // bytes that may still be read
 	records   []inventoryRecord
@@ -50,7 +50,7 @@ func (ib *inventoryBuilder) walk(ctx context.Context, dir *os.Root, v vpath, pre
 	if len(v.names) > maxDepth {
 		return reeve.Errorf(reeve.TooLarge, "%s is more than %d folders deep", v, maxDepth)
 	}
-	names, err := ib.pack.readDirNames(ctx, dir, v, len(ib.records))
+	names, err := ib.content.readDirNames(ctx, dir, v, len(ib.records))
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (ib *inventoryBuilder) visit(ctx context.Context, loc location, rel string)
 	default:
 		b, got, err := loc.readFile(ctx, ib.remaining)
 		if reeve.CodeOf(err) == reeve.TooLarge {
-			return ib.pack.limitError()
+			return ib.content.limitError()
 		}
 		if err != nil {
 			return err
@@ -107,15 +107,15 @@ func (ib *inventoryBuilder) visit(ctx context.Context, loc location, rel string)
 }
 
 // limitError returns the error for a folder with more than MaxUndo bytes or MaxEntries entries.
-func (p *Pack) limitError() error {
+func (p *contentStore) limitError() error {
 	return reeve.Errorf(reeve.TooLarge,
 		"the folder has more than %d bytes or %d entries, the maximum that can be stored for undo",
-		p.cfg.MaxUndo, p.cfg.MaxEntries).Hintf("delete or restore its subfolders one by one")
+		p.maxUndo, p.maxEntries).Hintf("delete or restore its subfolders one by one")
 }
 
 // readDirNames returns the sorted names in a folder, without temporary files of calls. It fails with TooLarge if the
 // folder and the seen entries are more than MaxEntries.
-func (p *Pack) readDirNames(ctx context.Context, dir *os.Root, v vpath, seen int) ([]string, error) {
+func (p *contentStore) readDirNames(ctx context.Context, dir *os.Root, v vpath, seen int) ([]string, error) {
 	f, err := dir.Open(".")
 	if err != nil {
 		return nil, convertError(err, v)
@@ -125,7 +125,7 @@ func (p *Pack) readDirNames(ctx context.Context, dir *os.Root, v vpath, seen int
 	for {
 		batch, err := f.Readdirnames(1024)
 		names = append(names, slices.DeleteFunc(batch, isTempName)...)
-		if seen+len(names) > p.cfg.MaxEntries {
+		if seen+len(names) > p.maxEntries {
 			return nil, p.limitError()
 		}
 		switch {

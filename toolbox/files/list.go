@@ -35,15 +35,15 @@ type listResult struct {
 	Entries []listEntry `json:"entries" doc:"Sorted by name"`
 }
 
-func (p *Pack) listTool() reeve.Tool {
+func (p *reader) listTool() reeve.Tool {
 	t := newTool("file_list", "List folder",
 		"List the entries of a folder under /shared, /tmp or /project with kind, size and modification time. "+
 			"The path / lists the roots.", capRead, reeve.Read, readTimeout)
-	t.Check = newPathCheck(p, func(in listArgs) (vpath, error) { return parseReadPath("path", in.Path) })
+	t.Check = newPathCheck(p.projectAccess, func(in listArgs) (vpath, error) { return parseReadPath("path", in.Path) })
 	return reeve.MustTool(t, p.list)
 }
 
-func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
+func (p *reader) list(ctx context.Context, in listArgs) (listResult, error) {
 	v, err := parseReadPath("path", in.Path)
 	if err != nil {
 		return listResult{}, err
@@ -112,7 +112,7 @@ func unquoteName(name string) string {
 }
 
 // listTopLevel lists "/", the roots that an agent may read.
-func (p *Pack) listTopLevel(ctx context.Context, inv *reeve.Invocation, out listResult) (listResult, error) {
+func (p *reader) listTopLevel(ctx context.Context, inv *reeve.Invocation, out listResult) (listResult, error) {
 	paths, roots, unavailable, err := p.listReadableRoots(ctx, inv)
 	if err != nil {
 		return out, err
@@ -141,7 +141,7 @@ func (p *Pack) listTopLevel(ctx context.Context, inv *reeve.Invocation, out list
 // listPageNames returns up to MaxList names in order after the cursor, and the number of names before them. The cursor
 // is a name or a position such as /12. listPageNames sets Total and More of out. In a huge folder it limits the names
 // in memory.
-func (p *Pack) listPageNames(ctx context.Context, dir *os.Root, v vpath, after string,
+func (p *reader) listPageNames(ctx context.Context, dir *os.Root, v vpath, after string,
 	out *listResult) (names []string, before int, err error) {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -153,7 +153,7 @@ func (p *Pack) listPageNames(ctx context.Context, dir *os.Root, v vpath, after s
 		after, skip = "", n
 	}
 	after = unquoteName(after)
-	limit := p.cfg.MaxList + min(skip, 1<<30)
+	limit := p.maxList + min(skip, 1<<30)
 	truncate := func() {
 		slices.Sort(names)
 		if len(names) > limit {
@@ -181,7 +181,7 @@ func (p *Pack) listPageNames(ctx context.Context, dir *os.Root, v vpath, after s
 			return nil, 0, convertError(err, v)
 		case ctx.Err() != nil:
 			return nil, 0, ctx.Err()
-		case len(names) > limit+p.cfg.MaxList:
+		case len(names) > limit+p.maxList:
 			truncate()
 		}
 	}

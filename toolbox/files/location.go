@@ -30,8 +30,13 @@ func (loc location) close() {
 	}
 }
 
+// workspaceDir is the folder that has one folder per workspace.
+type workspaceDir struct {
+	path string
+}
+
 // openRoot opens one root of a call. It creates the folders of a workspace on first use.
-func (p *Pack) openRoot(roots rootSet, name string) (*os.Root, error) {
+func (p *workspaceDir) openRoot(roots rootSet, name string) (*os.Root, error) {
 	v := vpath{root: name}
 	if name == projectRoot {
 		dir, err := os.OpenRoot(roots.project)
@@ -43,7 +48,7 @@ func (p *Pack) openRoot(roots rootSet, name string) (*os.Root, error) {
 	if err := checkWorkspace(roots.workspace); err != nil {
 		return nil, err
 	}
-	base, err := os.OpenRoot(p.cfg.Dir)
+	base, err := os.OpenRoot(p.path)
 	if err != nil {
 		// The error does not wrap its cause: callers treat fs.ErrNotExist as a missing file.
 		return nil, reeve.Errorf(reeve.Unavailable, "cannot open the folder for workspaces: %v", stripPaths(err))
@@ -101,7 +106,7 @@ func openOrCreateSubdir(dir *os.Root, name string, v vpath) (*os.Root, error) {
 type dirOpener func(dir *os.Root, name string, v vpath) (*os.Root, error)
 
 // openDir opens the folder at a path. It opens each folder on the way with next.
-func (p *Pack) openDir(roots rootSet, v vpath, next dirOpener) (*os.Root, error) {
+func (p *workspaceDir) openDir(roots rootSet, v vpath, next dirOpener) (*os.Root, error) {
 	dir, err := p.openRoot(roots, v.root)
 	at := vpath{root: v.root}
 	for _, name := range v.names {
@@ -119,7 +124,7 @@ func (p *Pack) openDir(roots rootSet, v vpath, next dirOpener) (*os.Root, error)
 
 // locate returns the location of a path below a root. If a folder above the target does not exist, the location has a
 // nil dir, and the error is nil.
-func (p *Pack) locate(roots rootSet, v vpath) (location, error) {
+func (p *workspaceDir) locate(roots rootSet, v vpath) (location, error) {
 	last := len(v.names) - 1
 	dir, err := p.openDir(roots, vpath{root: v.root, names: v.names[:last]}, openSubdir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,7 +134,7 @@ func (p *Pack) locate(roots rootSet, v vpath) (location, error) {
 }
 
 // createParents is like locate but creates the missing folders above the target.
-func (p *Pack) createParents(roots rootSet, v vpath) (location, error) {
+func (p *workspaceDir) createParents(roots rootSet, v vpath) (location, error) {
 	last := len(v.names) - 1
 	dir, err := p.openDir(roots, vpath{root: v.root, names: v.names[:last]}, openOrCreateSubdir)
 	return location{dir: dir, name: v.names[last], path: v}, err

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"reeve"
-	"reeve/internal/keylock"
 )
 
 // Config configures a [Pack].
@@ -39,8 +38,9 @@ type BlobStore interface {
 
 // Pack is the pack of file tools. It is safe for concurrent use.
 type Pack struct {
-	cfg   Config
-	locks keylock.Map // by workspace: one call at a time changes files there
+	*reader
+	writer  *fileWriter
+	maxFile int64
 }
 
 // New returns a pack and creates cfg.Dir if it is missing.
@@ -69,7 +69,16 @@ func New(cfg Config) (*Pack, error) {
 	setDefault(&cfg.MaxUndo, 64<<20)
 	setDefault(&cfg.MaxEntries, 20_000)
 	setDefault(&cfg.MaxList, 1000)
-	return &Pack{cfg: cfg}, nil
+	folders := &workspaceDir{path: cfg.Dir}
+	projects := &projectAccess{projects: cfg.Projects}
+	contents := &contentStore{blobs: cfg.Blobs, maxUndo: cfg.MaxUndo, maxEntries: cfg.MaxEntries}
+	return &Pack{
+		reader: &reader{workspaceDir: folders, projectAccess: projects, contentStore: contents,
+			maxFile: cfg.MaxFile, maxList: cfg.MaxList},
+		writer: &fileWriter{workspaceDir: folders, projectAccess: projects, contentStore: contents,
+			onCreate: cfg.OnCreate},
+		maxFile: cfg.MaxFile,
+	}, nil
 }
 
 // setDefault sets *p to v if *p is zero.
@@ -81,16 +90,22 @@ func setDefault[T int | int64](p *T, v T) {
 
 // Tools returns the file tools.
 func (p *Pack) Tools() []reeve.Tool {
+	edit := &editor{fileWriter: p.writer, maxFile: p.maxFile}
+	remove, restore := &deleter{p.writer}, &restorer{p.writer}
+	vault := &vaultCopier{fileWriter: p.writer, maxFile: p.maxFile}
 	tools := []reeve.Tool{
 		p.readTool(), p.listTool(), p.searchTool(),
-		p.writeTool(), p.editTool(), p.deleteTool(), p.restoreTool(),
-		p.vaultTool(),
+		edit.writeTool(), edit.editTool(), remove.deleteTool(), restore.restoreTool(),
+		vault.vaultTool(),
 	}
 	for i := range tools {
 		tools[i].CheckSettings = p.checkSettings
 	}
 	return tools
 }
+
+// Streams returns the writer of large files, which other packs use.
+func (p *Pack) Streams() *Streams { return &Streams{p.writer} }
 
 // Shared returns the folder behind a workspace's /shared and creates it if it is missing. Other packs use it to work in
 // that folder directly.
@@ -99,7 +114,7 @@ func (p *Pack) Shared(workspace string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(p.cfg.Dir, workspace, "shared"), root.Close()
+	return filepath.Join(p.path, workspace, "shared"), root.Close()
 }
 
 // The capabilities that the tools require.

@@ -16,7 +16,7 @@ const (
 )
 
 // readFileSnapshotAt is like readFileSnapshot but takes a path.
-func (p *Pack) readFileSnapshotAt(ctx context.Context, inv *reeve.Invocation, v vpath) (snapshot, error) {
+func (p *fileWriter) readFileSnapshotAt(ctx context.Context, inv *reeve.Invocation, v vpath) (snapshot, error) {
 	roots, err := p.resolveRoots(ctx, inv, v)
 	if err != nil {
 		return snapshot{}, err
@@ -30,7 +30,7 @@ func (p *Pack) readFileSnapshotAt(ctx context.Context, inv *reeve.Invocation, v 
 }
 
 // preview describes a change without making it.
-func (p *Pack) preview(ctx context.Context, inv *reeve.Invocation, c change) (reeve.Preview, error) {
+func (p *fileWriter) preview(ctx context.Context, inv *reeve.Invocation, c change) (reeve.Preview, error) {
 	old, err := p.readFileSnapshotAt(ctx, inv, c.path)
 	if err != nil {
 		return reeve.Preview{}, err
@@ -128,7 +128,7 @@ func renderInventory(inv *reeve.Invocation, inventory []byte) string {
 	return b.String()
 }
 
-func (p *Pack) previewRestore(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
+func (p *restorer) previewRestore(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
 	in, err := reeve.Args[restoreArgs](inv)
 	if err != nil {
 		return reeve.Preview{}, err
@@ -178,10 +178,10 @@ func (p *Pack) previewRestore(ctx context.Context, inv *reeve.Invocation) (reeve
 }
 
 // renderFolderContents returns the diffs that create the files of a folder.
-func (p *Pack) renderFolderContents(ctx context.Context, inv *reeve.Invocation, v vpath,
+func (p *restorer) renderFolderContents(ctx context.Context, inv *reeve.Invocation, v vpath,
 	records []inventoryRecord) (string, error) {
 	var b strings.Builder
-	remaining := p.cfg.MaxUndo
+	remaining := p.maxUndo
 	for _, r := range records {
 		if r.Kind != file && r.Kind != program {
 			continue
@@ -191,7 +191,7 @@ func (p *Pack) renderFolderContents(ctx context.Context, inv *reeve.Invocation, 
 			return "", err
 		}
 		if remaining -= int64(len(data)); remaining < 0 {
-			return "", tooLargeError(v, p.cfg.MaxUndo)
+			return "", tooLargeError(v, p.maxUndo)
 		}
 		name, _ := r.unquoteNames()
 		if r.Path != `"`+name+`"` { // keep it quoted: a line break in a name could look like a line of the diff

@@ -46,10 +46,15 @@ type rootSet struct {
 	project   string // the folder behind /project; empty if the call has no project
 }
 
+// projectAccess finds the project that an agent works on, and opens its folder.
+type projectAccess struct {
+	projects Projects // nil: there are no projects
+}
+
 // getProject returns the project that the agent of a call works on, or an empty string. In a check on behalf of another
 // agent (inv.CheckFor), it returns that agent's project.
-func (p *Pack) getProject(ctx context.Context, inv *reeve.Invocation) (string, error) {
-	if p.cfg.Projects == nil {
+func (p *projectAccess) getProject(ctx context.Context, inv *reeve.Invocation) (string, error) {
+	if p.projects == nil {
 		return "", nil
 	}
 	var c projectConfig
@@ -63,17 +68,17 @@ func (p *Pack) getProject(ctx context.Context, inv *reeve.Invocation) (string, e
 	if agent == "" {
 		agent = inv.Agent
 	}
-	return p.cfg.Projects.GetProject(ctx, inv.Workspace, agent)
+	return p.projects.GetProject(ctx, inv.Workspace, agent)
 }
 
 // checkSettings checks that the configured project exists.
-func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
+func (p *projectAccess) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 	var c projectConfig
 	if err := reeve.DecodeSettings("this tool", inv.Config, &c); err != nil || c.Project == "" ||
-		p.cfg.Projects == nil {
+		p.projects == nil {
 		return err
 	}
-	if reeve.CodeOf(p.cfg.Projects.Check(ctx, inv.Workspace, c.Project)) == reeve.NotFound {
+	if reeve.CodeOf(p.projects.Check(ctx, inv.Workspace, c.Project)) == reeve.NotFound {
 		return reeve.InvalidField("/config/project", "names a project that does not exist",
 			"a project of this workspace; reeve projects lists them")
 	}
@@ -81,7 +86,7 @@ func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 }
 
 // requireProject is like getProject but fails with Denied if the agent has no project.
-func (p *Pack) requireProject(ctx context.Context, inv *reeve.Invocation) (string, error) {
+func (p *projectAccess) requireProject(ctx context.Context, inv *reeve.Invocation) (string, error) {
 	project, err := p.getProject(ctx, inv)
 	if err == nil && project == "" {
 		err = reeve.Errorf(reeve.Denied, "there is no root /%s: the agent works on no project", projectRoot).
@@ -92,7 +97,7 @@ func (p *Pack) requireProject(ctx context.Context, inv *reeve.Invocation) (strin
 }
 
 // checkAccess checks that the agent's settings permit a path.
-func (p *Pack) checkAccess(ctx context.Context, inv *reeve.Invocation, v vpath) error {
+func (p *projectAccess) checkAccess(ctx context.Context, inv *reeve.Invocation, v vpath) error {
 	if v.root != projectRoot {
 		return nil
 	}
@@ -100,11 +105,12 @@ func (p *Pack) checkAccess(ctx context.Context, inv *reeve.Invocation, v vpath) 
 	if err != nil {
 		return err
 	}
-	return p.cfg.Projects.Check(ctx, inv.Workspace, project)
+	return p.projects.Check(ctx, inv.Workspace, project)
 }
 
 // newPathCheck returns a [reeve.Tool] Check that parses the path in the arguments and checks access to it.
-func newPathCheck[In any](p *Pack, path func(In) (vpath, error)) func(context.Context, *reeve.Invocation) error {
+func newPathCheck[In any](p *projectAccess, path func(In) (vpath, error)) func(context.Context,
+	*reeve.Invocation) error {
 	return func(ctx context.Context, inv *reeve.Invocation) error {
 		in, err := reeve.Args[In](inv)
 		if err != nil {
@@ -120,12 +126,12 @@ func newPathCheck[In any](p *Pack, path func(In) (vpath, error)) func(context.Co
 
 // resolveRoots returns the roots for a call that reads v. It creates the folder of the branch if v is in /project and
 // the folder is missing.
-func (p *Pack) resolveRoots(ctx context.Context, inv *reeve.Invocation, v vpath) (rootSet, error) {
+func (p *projectAccess) resolveRoots(ctx context.Context, inv *reeve.Invocation, v vpath) (rootSet, error) {
 	return p.resolveRootsWith(ctx, inv, v, true)
 }
 
 // resolveRootsWith is like resolveRoots but creates the folder of the branch only if create is set.
-func (p *Pack) resolveRootsWith(ctx context.Context, inv *reeve.Invocation, v vpath,
+func (p *projectAccess) resolveRootsWith(ctx context.Context, inv *reeve.Invocation, v vpath,
 	create bool) (roots rootSet, err error) {
 	roots.workspace = inv.Workspace
 	if v.root != projectRoot {
@@ -133,14 +139,14 @@ func (p *Pack) resolveRootsWith(ctx context.Context, inv *reeve.Invocation, v vp
 	}
 	project, err := p.requireProject(ctx, inv)
 	if err == nil {
-		roots.project, err = p.cfg.Projects.ReadFolder(ctx, inv, project, create)
+		roots.project, err = p.projects.ReadFolder(ctx, inv, project, create)
 	}
 	return roots, err
 }
 
 // listReadableRoots returns the paths of the roots that an agent may read, and the folders behind them. If /project
 // cannot be opened, it is not among the paths, and unavailable is the reason.
-func (p *Pack) listReadableRoots(ctx context.Context,
+func (p *projectAccess) listReadableRoots(ctx context.Context,
 	inv *reeve.Invocation) (paths []vpath, roots rootSet, unavailable, err error) {
 	paths = []vpath{{root: sharedRoot}, {root: tmpRoot}}
 	roots.workspace = inv.Workspace
@@ -158,7 +164,7 @@ func (p *Pack) listReadableRoots(ctx context.Context,
 
 // openForWriting returns the roots for a call that changes v. If v is in /project, it locks the branch. If err is nil,
 // the caller must call finish, which unlocks the branch. finish(true) commits the changes first.
-func (p *Pack) openForWriting(ctx context.Context, inv *reeve.Invocation, v vpath,
+func (p *projectAccess) openForWriting(ctx context.Context, inv *reeve.Invocation, v vpath,
 	tool string) (roots rootSet, finish func(changed bool) commitInfo, err error) {
 	roots.workspace, finish = inv.Workspace, func(bool) commitInfo { return commitInfo{} }
 	if v.root != projectRoot {
@@ -168,7 +174,7 @@ func (p *Pack) openForWriting(ctx context.Context, inv *reeve.Invocation, v vpat
 	if err != nil {
 		return roots, finish, err
 	}
-	w, err := p.cfg.Projects.OpenWork(ctx, inv, project)
+	w, err := p.projects.OpenWork(ctx, inv, project)
 	if err != nil {
 		return roots, finish, err
 	}

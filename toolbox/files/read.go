@@ -29,16 +29,25 @@ type readResult struct {
 	Text       string `json:"text"`
 }
 
-func (p *Pack) readTool() reeve.Tool {
+// reader has the tools that read, list and search files.
+type reader struct {
+	*workspaceDir
+	*projectAccess
+	*contentStore
+	maxFile int64
+	maxList int
+}
+
+func (p *reader) readTool() reeve.Tool {
 	t := newTool("file_read", "Read file",
 		"Read UTF-8 text from a file under /shared, /tmp or /project. To read on in a long file, pass "+
 			"next_offset as offset.", capRead, reeve.Read, readTimeout)
-	t.Check = newPathCheck(p, func(in readArgs) (vpath, error) { return parseReadPath("path", in.Path) })
+	t.Check = newPathCheck(p.projectAccess, func(in readArgs) (vpath, error) { return parseReadPath("path", in.Path) })
 	return reeve.MustTool(t, p.read)
 }
 
 // CheckReadable checks that the agent of a call may read a path. Tools that use [Pack.ReadFile] call it first.
-func (p *Pack) CheckReadable(ctx context.Context, inv *reeve.Invocation, path string) error {
+func (p *reader) CheckReadable(ctx context.Context, inv *reeve.Invocation, path string) error {
 	v, err := parseReadPath("path", path)
 	if err != nil {
 		return err
@@ -47,24 +56,24 @@ func (p *Pack) CheckReadable(ctx context.Context, inv *reeve.Invocation, path st
 }
 
 // ReadFile returns a whole file that a call may read. It creates nothing, so it can run inside a transaction.
-func (p *Pack) ReadFile(ctx context.Context, inv *reeve.Invocation, path string) ([]byte, error) {
+func (p *reader) ReadFile(ctx context.Context, inv *reeve.Invocation, path string) ([]byte, error) {
 	v, f, info, err := p.openFile(ctx, inv, path, false)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info.Size() > p.cfg.MaxFile {
-		return nil, reeve.Errorf(reeve.TooLarge, "%s has %d bytes; the maximum is %d", v, info.Size(), p.cfg.MaxFile)
+	if info.Size() > p.maxFile {
+		return nil, reeve.Errorf(reeve.TooLarge, "%s has %d bytes; the maximum is %d", v, info.Size(), p.maxFile)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	b, err := io.ReadAll(io.LimitReader(f, p.cfg.MaxFile))
+	b, err := io.ReadAll(io.LimitReader(f, p.maxFile))
 	return b, convertError(err, v)
 }
 
 // openFile opens a file that a call may read.
-func (p *Pack) openFile(ctx context.Context, inv *reeve.Invocation, path string,
+func (p *reader) openFile(ctx context.Context, inv *reeve.Invocation, path string,
 	create bool) (v vpath, f *os.File, info fs.FileInfo, err error) {
 	v, err = parseReadPath("path", path)
 	if err == nil && len(v.names) == 0 {
@@ -86,7 +95,7 @@ func (p *Pack) openFile(ctx context.Context, inv *reeve.Invocation, path string,
 	return v, f, info, err
 }
 
-func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
+func (p *reader) read(ctx context.Context, in readArgs) (readResult, error) {
 	inv := reeve.InvocationFrom(ctx)
 	v, f, info, err := p.openFile(ctx, inv, in.Path, true)
 	if err != nil {

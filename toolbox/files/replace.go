@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"reeve"
+	"reeve/internal/keylock"
 )
 
 // change replaces a file, or creates it.
@@ -30,8 +31,18 @@ type changeResult struct {
 	mode          string // old permissions; empty if they are the defaults or unknown
 }
 
+// fileWriter changes files: all of a change happens, or nothing.
+type fileWriter struct {
+	*workspaceDir
+	*projectAccess
+	*contentStore
+	onCreate func(fs.FileInfo)
+	locks    keylock.Map // by workspace: one call at a time changes files there
+}
+
 // replace makes a change. It stores the old bytes, writes the new bytes to a temporary file and renames that file.
-func (p *Pack) replace(ctx context.Context, inv *reeve.Invocation, roots rootSet, c change) (changeResult, error) {
+func (p *fileWriter) replace(ctx context.Context, inv *reeve.Invocation, roots rootSet,
+	c change) (changeResult, error) {
 	release, err := p.locks.Wait(ctx, inv.Workspace)
 	if err != nil {
 		return changeResult{}, err
@@ -71,7 +82,7 @@ func (p *Pack) replace(ctx context.Context, inv *reeve.Invocation, roots rootSet
 }
 
 // readFileSnapshot is like readSnapshot but fails if the entry is a folder or a link.
-func (p *Pack) readFileSnapshot(ctx context.Context, loc location) (snapshot, error) {
+func (p *contentStore) readFileSnapshot(ctx context.Context, loc location) (snapshot, error) {
 	if loc.dir != nil {
 		info, err := loc.dir.Lstat(loc.name)
 		if err == nil && info.IsDir() {
@@ -86,7 +97,7 @@ func (p *Pack) readFileSnapshot(ctx context.Context, loc location) (snapshot, er
 
 // writeAndRename writes data to a temporary file and renames it to the target. It fails with Stale if the target no
 // longer has the state of old.
-func (p *Pack) writeAndRename(ctx context.Context, inv *reeve.Invocation, loc location, old snapshot, data []byte,
+func (p *fileWriter) writeAndRename(ctx context.Context, inv *reeve.Invocation, loc location, old snapshot, data []byte,
 	mode fs.FileMode) error {
 	if inv.Attempt > 1 {
 		removeLeftovers(inv, loc)
@@ -125,7 +136,7 @@ func (p *Pack) writeAndRename(ctx context.Context, inv *reeve.Invocation, loc lo
 
 // syncParent syncs the folder of a changed entry. If that fails, the change may not survive a crash of the machine, and
 // the error has the code UnknownOutcome.
-func (p *Pack) syncParent(loc location) error {
+func (p *fileWriter) syncParent(loc location) error {
 	if err := syncDir(loc.dir); err != nil {
 		return &reeve.Error{Code: reeve.UnknownOutcome, Err: stripPaths(err),
 			Message: "the change to " + loc.path.String() + " may not be on disk"}
@@ -134,14 +145,14 @@ func (p *Pack) syncParent(loc location) error {
 }
 
 // writeFile creates a file and syncs it. It fails if the name is taken.
-func (p *Pack) writeFile(dir *os.Root, name string, data []byte, mode fs.FileMode) error {
+func (p *fileWriter) writeFile(dir *os.Root, name string, data []byte, mode fs.FileMode) error {
 	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
 		return err
 	}
-	if p.cfg.OnCreate != nil {
+	if p.onCreate != nil {
 		if info, err := f.Stat(); err == nil {
-			p.cfg.OnCreate(info)
+			p.onCreate(info)
 		}
 	}
 	_, err = f.Write(data)
@@ -220,7 +231,7 @@ func reportChange(inv *reeve.Invocation, v vpath, d changeResult) {
 
 // verifyChange determines whether an earlier attempt made a change. If the change is in a project and was made,
 // verifyChange commits it, unless it is committed already.
-func (p *Pack) verifyChange(ctx context.Context, inv *reeve.Invocation, v vpath, d changeResult,
+func (p *fileWriter) verifyChange(ctx context.Context, inv *reeve.Invocation, v vpath, d changeResult,
 	base, tool string) (o reeve.Outcome, s commitInfo, err error) {
 	roots, finish, err := p.openForWriting(ctx, inv, v, tool)
 	if err != nil {
@@ -232,7 +243,8 @@ func (p *Pack) verifyChange(ctx context.Context, inv *reeve.Invocation, v vpath,
 }
 
 // determineOutcome compares the entry at v with the states before and after a change.
-func (p *Pack) determineOutcome(ctx context.Context, inv *reeve.Invocation, roots rootSet, v vpath, d changeResult,
+func (p *fileWriter) determineOutcome(ctx context.Context, inv *reeve.Invocation, roots rootSet, v vpath,
+	d changeResult,
 	base string) (reeve.Outcome, error) {
 	loc, err := p.locate(roots, v)
 	if err != nil {

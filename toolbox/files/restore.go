@@ -29,12 +29,17 @@ type restoreResult struct {
 	commitInfo
 }
 
-func (p *Pack) restoreTool() reeve.Tool {
+// restorer is the tool that writes stored content back.
+type restorer struct {
+	*fileWriter
+}
+
+func (p *restorer) restoreTool() reeve.Tool {
 	t := newTool("file_restore", "Restore file",
 		"Restore what an earlier change replaced or deleted. Get the hash from the undo of that change. "+
 			"The current contents are kept, so the restore can be undone.", capWrite, reeve.Verifiable, writeTimeout)
 	t.Identity = []string{"path", "hash"}
-	t.Check = newPathCheck(p, func(in restoreArgs) (vpath, error) {
+	t.Check = newPathCheck(p.projectAccess, func(in restoreArgs) (vpath, error) {
 		v, _, err := parseRestoreArgs(in)
 		return v, err
 	})
@@ -64,7 +69,7 @@ type restoreData struct {
 }
 
 // getRestoreData returns the stored content with the state want, to be restored at v.
-func (p *Pack) getRestoreData(ctx context.Context, workspace string, v vpath, want state) (restoreData, error) {
+func (p *restorer) getRestoreData(ctx context.Context, workspace string, v vpath, want state) (restoreData, error) {
 	src := restoreData{state: want}
 	b, err := p.getBlob(ctx, workspace, want.hash)
 	if err != nil {
@@ -80,8 +85,8 @@ func (p *Pack) getRestoreData(ctx context.Context, workspace string, v vpath, wa
 		if err != nil {
 			return src, err
 		}
-		if len(records) > p.cfg.MaxEntries {
-			return src, reeve.Errorf(reeve.TooLarge, "the stored folder has more than %d entries", p.cfg.MaxEntries)
+		if len(records) > p.maxEntries {
+			return src, reeve.Errorf(reeve.TooLarge, "the stored folder has more than %d entries", p.maxEntries)
 		}
 		for _, r := range records {
 			rel, _ := r.unquoteNames()
@@ -110,7 +115,7 @@ func (r inventoryRecord) unquoteNames() (rel, target string) {
 	return rel, target
 }
 
-func (p *Pack) restore(ctx context.Context, in restoreArgs) (restoreResult, error) {
+func (p *restorer) restore(ctx context.Context, in restoreArgs) (restoreResult, error) {
 	v, want, err := parseRestoreArgs(in)
 	if err != nil {
 		return restoreResult{}, err
@@ -168,7 +173,8 @@ func checkRestoreTarget(v vpath, in restoreArgs, base string, now, want state) e
 }
 
 // createFolderOrLink restores a folder or link. It creates it with a temporary name and then renames it.
-func (p *Pack) createFolderOrLink(ctx context.Context, inv *reeve.Invocation, roots rootSet, v vpath, in restoreArgs,
+func (p *restorer) createFolderOrLink(ctx context.Context, inv *reeve.Invocation, roots rootSet, v vpath,
+	in restoreArgs,
 	src restoreData) (changeResult, error) {
 	release, err := p.locks.Wait(ctx, inv.Workspace)
 	if err != nil {
@@ -219,7 +225,7 @@ func (p *Pack) createFolderOrLink(ctx context.Context, inv *reeve.Invocation, ro
 }
 
 // createFolder creates a folder and the entries of its inventory.
-func (p *Pack) createFolder(ctx context.Context, workspace string, at location, records []inventoryRecord,
+func (p *restorer) createFolder(ctx context.Context, workspace string, at location, records []inventoryRecord,
 	mode fs.FileMode) error {
 	if err := at.dir.Mkdir(at.name, dirMode); err != nil {
 		return err
@@ -229,7 +235,7 @@ func (p *Pack) createFolder(ctx context.Context, workspace string, at location, 
 		return err
 	}
 	defer top.Close()
-	remaining := p.cfg.MaxUndo
+	remaining := p.maxUndo
 	for _, r := range records {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -246,7 +252,7 @@ func (p *Pack) createFolder(ctx context.Context, workspace string, at location, 
 				return err
 			}
 			if remaining -= int64(len(b)); remaining < 0 {
-				return tooLargeError(at.path, p.cfg.MaxUndo)
+				return tooLargeError(at.path, p.maxUndo)
 			}
 			err = p.writeFile(top, rel, b, parsePermissions(r.Mode, defaultPermissions(r.Kind)))
 		}
@@ -278,7 +284,7 @@ func finishFolders(top *os.Root, records []inventoryRecord, mode fs.FileMode) er
 	return errors.Join(top.Chmod(".", mode), syncDir(top))
 }
 
-func (p *Pack) verifyRestore(ctx context.Context, inv *reeve.Invocation) (reeve.Outcome, any, error) {
+func (p *restorer) verifyRestore(ctx context.Context, inv *reeve.Invocation) (reeve.Outcome, any, error) {
 	in, err := reeve.Args[restoreArgs](inv)
 	if err != nil {
 		return reeve.CannotTell, nil, err

@@ -159,7 +159,7 @@ func TestO03_CanceledCallsChangeNothing(t *testing.T) {
 // TestO03_OneCreatorWins creates the same file from two packs, as two processes would. One succeeds, the other fails.
 func TestO03_OneCreatorWins(t *testing.T) {
 	fx := newFixture(t)
-	other, err := New(Config{Dir: fx.pack.cfg.Dir, Blobs: fx.blobs})
+	other, err := New(Config{Dir: fx.pack.path, Blobs: fx.blobs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestO03_OneCreatorWins(t *testing.T) {
 		errs := make([]error, 2)
 		for n, p := range []*Pack{fx.pack, other} {
 			group.Go(func() {
-				_, errs[n] = p.writeTool().
+				_, errs[n] = (&editor{fileWriter: p.writer, maxFile: p.maxFile}).writeTool().
 					Handler(context.Background(), fx.invocation(m{"path": v, "content": fmt.Sprint(n)}))
 			})
 		}

@@ -46,13 +46,13 @@ type searchResult struct {
 	Matches  []searchMatch `json:"matches"` // last, because long output is truncated at the end
 }
 
-func (p *Pack) searchTool() reeve.Tool {
+func (p *reader) searchTool() reeve.Tool {
 	t := newTool("file_search", "Search files",
 		"Search text files under /shared, /tmp and /project, including subfolders. Returns the matching "+
 			"lines. Does not follow links, and skips binary and very large files.", capRead, reeve.Read,
 		searchTimeout)
 	t.ConfigSchema, _ = reeve.SchemaFor[searchConfig]() // cannot fail for a plain struct; a test covers it
-	t.Check = newPathCheck(p, func(in searchArgs) (vpath, error) {
+	t.Check = newPathCheck(p.projectAccess, func(in searchArgs) (vpath, error) {
 		s, err := newSearch(in)
 		if err != nil {
 			return vpath{}, err
@@ -64,7 +64,7 @@ func (p *Pack) searchTool() reeve.Tool {
 
 // search is the state of one search.
 type search struct {
-	pack    *Pack
+	reader  *reader
 	from    vpath
 	glob    string
 	match   lineMatcher
@@ -105,7 +105,7 @@ func newSearch(in searchArgs) (*search, error) {
 	return s, nil
 }
 
-func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) {
+func (p *reader) search(ctx context.Context, in searchArgs) (searchResult, error) {
 	s, err := newSearch(in)
 	if err != nil {
 		return searchResult{}, err
@@ -114,7 +114,7 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 	if s.limit, err = searchLimit(in.Limit, inv.Config); err != nil {
 		return searchResult{}, err
 	}
-	s.pack, s.inv = p, inv
+	s.reader, s.inv = p, inv
 	paths := []vpath{s.from}
 	roots, err := p.resolveRoots(ctx, inv, s.from)
 	if s.from.root == "" {
@@ -154,7 +154,7 @@ func searchLimit(limit int, config json.RawMessage) (int, error) {
 // searchPath searches a folder or a file.
 func (s *search) searchPath(ctx context.Context, roots rootSet, v vpath) error {
 	if len(v.names) > 0 {
-		loc, err := s.pack.locate(roots, v)
+		loc, err := s.reader.locate(roots, v)
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (s *search) searchPath(ctx context.Context, roots rootSet, v vpath) error {
 			return err
 		}
 	}
-	dir, err := s.pack.openDir(roots, v, openSubdir)
+	dir, err := s.reader.openDir(roots, v, openSubdir)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (s *search) searchPath(ctx context.Context, roots rootSet, v vpath) error {
 }
 
 func (s *search) walk(ctx context.Context, dir *os.Root, v vpath) error {
-	names, err := s.pack.readDirNames(ctx, dir, v, 0)
+	names, err := s.reader.readDirNames(ctx, dir, v, 0)
 	if reeve.CodeOf(err) == reeve.TooLarge || len(v.names) >= maxDepth {
 		s.out.Partial = true
 		return nil
@@ -190,7 +190,7 @@ func (s *search) walk(ctx context.Context, dir *os.Root, v vpath) error {
 		if v.root == projectRoot && isGitDir(name) {
 			continue
 		}
-		if s.visited++; s.visited > s.pack.cfg.MaxEntries {
+		if s.visited++; s.visited > s.reader.maxEntries {
 			s.out.Partial, s.stopped = true, true
 		}
 		if s.stopped {
@@ -240,7 +240,7 @@ func (s *search) searchFile(ctx context.Context, loc location) error {
 			return nil
 		}
 	}
-	b, _, err := loc.readFile(ctx, s.pack.cfg.MaxFile)
+	b, _, err := loc.readFile(ctx, s.reader.maxFile)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

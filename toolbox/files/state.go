@@ -73,9 +73,16 @@ type snapshot struct {
 // blobSaver stores the bytes of a file, the target of a link or an inventory.
 type blobSaver func(b []byte) error
 
+// contentStore reads the content of entries, and keeps old content so that changes can be undone.
+type contentStore struct {
+	blobs      BlobStore
+	maxUndo    int64
+	maxEntries int
+}
+
 // readSnapshot reads the entry at a location, which may not exist. It fails with TooLarge if the entry has more than
 // MaxUndo bytes. Unless save is nil, it passes everything to save that a restore needs.
-func (p *Pack) readSnapshot(ctx context.Context, loc location, save blobSaver) (snapshot, error) {
+func (p *contentStore) readSnapshot(ctx context.Context, loc location, save blobSaver) (snapshot, error) {
 	if loc.dir == nil {
 		return snapshot{state: state{kind: absent}}, nil
 	}
@@ -89,7 +96,7 @@ func (p *Pack) readSnapshot(ctx context.Context, loc location, save blobSaver) (
 	var f snapshot
 	switch mode := info.Mode(); {
 	case mode.IsDir():
-		ib := inventoryBuilder{pack: p, save: save, remaining: p.cfg.MaxUndo}
+		ib := inventoryBuilder{content: p, save: save, remaining: p.maxUndo}
 		if f.data, err = ib.build(ctx, loc); err != nil {
 			return f, err
 		}
@@ -101,7 +108,7 @@ func (p *Pack) readSnapshot(ctx context.Context, loc location, save blobSaver) (
 		}
 		f.data, f.state = []byte(target), state{link, reeve.Hash([]byte(target))}
 	default:
-		b, got, err := loc.readFile(ctx, p.cfg.MaxUndo)
+		b, got, err := loc.readFile(ctx, p.maxUndo)
 		if err != nil {
 			return f, err
 		}
@@ -114,9 +121,9 @@ func (p *Pack) readSnapshot(ctx context.Context, loc location, save blobSaver) (
 }
 
 // newBlobSaver returns a function that stores bytes in the BlobStore for a workspace.
-func (p *Pack) newBlobSaver(ctx context.Context, workspace string) blobSaver {
+func (p *contentStore) newBlobSaver(ctx context.Context, workspace string) blobSaver {
 	return func(b []byte) error {
-		hash, err := p.cfg.Blobs.Put(ctx, workspace, b)
+		hash, err := p.blobs.Put(ctx, workspace, b)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return ctx.Err()
@@ -131,8 +138,8 @@ func (p *Pack) newBlobSaver(ctx context.Context, workspace string) blobSaver {
 }
 
 // getBlob returns stored bytes and checks their hash.
-func (p *Pack) getBlob(ctx context.Context, workspace, hash string) ([]byte, error) {
-	b, err := p.cfg.Blobs.Get(ctx, workspace, hash)
+func (p *contentStore) getBlob(ctx context.Context, workspace, hash string) ([]byte, error) {
+	b, err := p.blobs.Get(ctx, workspace, hash)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()

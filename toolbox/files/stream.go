@@ -43,8 +43,13 @@ type receipt struct {
 	State string `json:"state"`
 }
 
+// Streams writes files that may be too large for memory.
+type Streams struct {
+	*fileWriter
+}
+
 // CheckStream checks the path of a stream, which must be under /shared or /tmp.
-func (p *Pack) CheckStream(t StreamTarget) error {
+func (p *Streams) CheckStream(t StreamTarget) error {
 	_, err := parseStreamPath(t.Path)
 	return err
 }
@@ -58,7 +63,7 @@ func parseStreamPath(path string) (vpath, error) {
 }
 
 // PreviewStream describes the file that a stream would replace.
-func (p *Pack) PreviewStream(ctx context.Context, inv *reeve.Invocation, t StreamTarget) (reeve.Preview, error) {
+func (p *Streams) PreviewStream(ctx context.Context, inv *reeve.Invocation, t StreamTarget) (reeve.Preview, error) {
 	v, err := parseStreamPath(t.Path)
 	if err != nil {
 		return reeve.Preview{}, err
@@ -84,7 +89,7 @@ func checkOverwrite(v vpath, old snapshot, t StreamTarget) error {
 
 // WriteStream writes what fill writes to a temporary file, syncs it and gives it its final name. An error of fill
 // leaves everything as it was. Other calls may change files meanwhile: the workspace is locked only for the rename.
-func (p *Pack) WriteStream(ctx context.Context, inv *reeve.Invocation, t StreamTarget,
+func (p *Streams) WriteStream(ctx context.Context, inv *reeve.Invocation, t StreamTarget,
 	fill func(io.Writer) error) (out StreamResult, err error) {
 	v, err := parseStreamPath(t.Path)
 	if err != nil {
@@ -135,7 +140,7 @@ func (p *Pack) WriteStream(ctx context.Context, inv *reeve.Invocation, t StreamT
 }
 
 // fillFile writes a temporary file and returns its state and size.
-func (p *Pack) fillFile(loc location, tmp string, old snapshot,
+func (p *Streams) fillFile(loc location, tmp string, old snapshot,
 	fill func(io.Writer) error) (after state, size int64, err error) {
 	f, err := loc.dir.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
@@ -146,8 +151,8 @@ func (p *Pack) fillFile(loc location, tmp string, old snapshot,
 	if err != nil {
 		return after, 0, convertError(err, loc.path)
 	}
-	if p.cfg.OnCreate != nil {
-		p.cfg.OnCreate(info)
+	if p.onCreate != nil {
+		p.onCreate(info)
 	}
 	hash := sha256.New()
 	counter := &countingWriter{w: io.MultiWriter(f, hash)}
@@ -172,7 +177,7 @@ func (c *countingWriter) Write(b []byte) (int, error) {
 }
 
 // renameTemp gives a temporary file its final name. It fails with Stale if the target no longer has the state of old.
-func (p *Pack) renameTemp(ctx context.Context, loc location, tmp string, old snapshot) error {
+func (p *Streams) renameTemp(ctx context.Context, loc location, tmp string, old snapshot) error {
 	if err := ctx.Err(); err != nil { // an abandoned attempt must not change anything
 		return err
 	}
@@ -190,10 +195,10 @@ func (p *Pack) renameTemp(ctx context.Context, loc location, tmp string, old sna
 }
 
 // newStreamResult reports the change and describes it.
-func (p *Pack) newStreamResult(inv *reeve.Invocation, v vpath, d changeResult, size int64) StreamResult {
+func (p *Streams) newStreamResult(inv *reeve.Invocation, v vpath, d changeResult, size int64) StreamResult {
 	out := StreamResult{Path: v.String(), Size: size, SHA256: d.after.hash, Created: d.before.kind == absent}
-	if size > p.cfg.MaxUndo { // file_delete could not store it
-		out.Note = fmt.Sprintf("the file has more than %d bytes, so the call cannot be undone", p.cfg.MaxUndo)
+	if size > p.maxUndo { // file_delete could not store it
+		out.Note = fmt.Sprintf("the file has more than %d bytes, so the call cannot be undone", p.maxUndo)
 		inv.Emit(reeve.SemanticKey, "FILE")
 		inv.Emit(reeve.EntityID, v.String())
 		return out
@@ -203,7 +208,7 @@ func (p *Pack) newStreamResult(inv *reeve.Invocation, v vpath, d changeResult, s
 }
 
 // VerifyStream determines whether an earlier attempt gave the file its final name.
-func (p *Pack) VerifyStream(ctx context.Context, inv *reeve.Invocation, t StreamTarget) (reeve.Outcome, StreamResult,
+func (p *Streams) VerifyStream(ctx context.Context, inv *reeve.Invocation, t StreamTarget) (reeve.Outcome, StreamResult,
 	error) {
 	v, err := parseStreamPath(t.Path)
 	if err != nil {
@@ -271,7 +276,7 @@ func hashEntry(ctx context.Context, loc location) (string, error) {
 func receiptName(inv *reeve.Invocation) string { return reeve.Hash([]byte(inv.Operation))[:32] }
 
 // putReceipt stores the receipt of an operation and syncs it. It removes old ones.
-func (p *Pack) putReceipt(inv *reeve.Invocation, r receipt) error {
+func (p *Streams) putReceipt(inv *reeve.Invocation, r receipt) error {
 	dir, err := p.openRoot(rootSet{workspace: inv.Workspace}, receiptsFolder)
 	if err != nil {
 		return err
@@ -295,7 +300,7 @@ func (p *Pack) putReceipt(inv *reeve.Invocation, r receipt) error {
 }
 
 // getReceipt returns the receipt of an operation, if there is one.
-func (p *Pack) getReceipt(inv *reeve.Invocation) (r receipt, found bool, err error) {
+func (p *Streams) getReceipt(inv *reeve.Invocation) (r receipt, found bool, err error) {
 	dir, err := p.openRoot(rootSet{workspace: inv.Workspace}, receiptsFolder)
 	if err != nil {
 		return r, false, err

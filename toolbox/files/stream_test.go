@@ -23,7 +23,7 @@ func TestM15_VerifyStream(t *testing.T) {
 	}
 	verify := func(op string) (reeve.Outcome, StreamResult) {
 		t.Helper()
-		o, r, err := fx.pack.VerifyStream(t.Context(), inv(op), target)
+		o, r, err := fx.pack.Streams().VerifyStream(t.Context(), inv(op), target)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func TestM15_VerifyStream(t *testing.T) {
 	}
 	// a broken download leaves nothing, and proves that nothing happened
 	broken := errors.New("the connection was lost")
-	if _, err := fx.pack.WriteStream(t.Context(), inv("op_1"), target, func(w io.Writer) error {
+	if _, err := fx.pack.Streams().WriteStream(t.Context(), inv("op_1"), target, func(w io.Writer) error {
 		_, _ = io.WriteString(w, "half")
 		return broken
 	}); !errors.Is(err, broken) {
@@ -51,7 +51,7 @@ func TestM15_VerifyStream(t *testing.T) {
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
 		t.Error("a leftover stays:", err)
 	}
-	written, err := fx.pack.WriteStream(t.Context(), inv("op_1"), target, fill("whole"))
+	written, err := fx.pack.Streams().WriteStream(t.Context(), inv("op_1"), target, fill("whole"))
 	if err != nil || !written.Created || written.Size != 5 || written.SHA256 != reeve.Hash([]byte("whole")) {
 		t.Fatal(written, err)
 	}
@@ -72,7 +72,7 @@ func TestM15_VerifyStream(t *testing.T) {
 	// a file that appears during the download is not replaced
 	next := inv("op_2")
 	next.Base = ""
-	if _, err := fx.pack.WriteStream(t.Context(), next, StreamTarget{Path: "/shared/b"}, func(w io.Writer) error {
+	if _, err := fx.pack.Streams().WriteStream(t.Context(), next, StreamTarget{Path: "/shared/b"}, func(w io.Writer) error {
 		fx.writeFile(filepath.Join(fx.home, "shared", "b"), "mine")
 		return nil
 	}); reeve.CodeOf(err) != reeve.Stale {
@@ -80,7 +80,7 @@ func TestM15_VerifyStream(t *testing.T) {
 	}
 	// a cancelled download changes nothing
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := fx.pack.WriteStream(ctx, inv("op_3"), StreamTarget{Path: "/shared/c"}, func(io.Writer) error {
+	if _, err := fx.pack.Streams().WriteStream(ctx, inv("op_3"), StreamTarget{Path: "/shared/c"}, func(io.Writer) error {
 		cancel()
 		return nil
 	}); err == nil {

@@ -32,7 +32,13 @@ type vaultResult struct {
 	Steps   []vaultStep `json:"steps"`
 }
 
-func (p *Pack) vaultTool() reeve.Tool {
+// vaultCopier is the tool that copies files out of the vault.
+type vaultCopier struct {
+	*fileWriter
+	maxFile int64
+}
+
+func (p *vaultCopier) vaultTool() reeve.Tool {
 	t := newTool("vault_copyto", "Copy from vault",
 		"Copy one file from /vault to /shared or /tmp, where the other file tools can read it. The vault "+
 			"itself never changes.", capVault, reeve.Verifiable, vaultTimeout)
@@ -62,7 +68,7 @@ func parseVaultPaths(in vaultArgs) (from, to vpath, err error) {
 }
 
 // copyFromVault runs the two steps and passes the bytes from one to the other. It opens no file itself.
-func (p *Pack) copyFromVault(ctx context.Context, in vaultArgs) (vaultResult, error) {
+func (p *vaultCopier) copyFromVault(ctx context.Context, in vaultArgs) (vaultResult, error) {
 	from, to, err := parseVaultPaths(in)
 	if err != nil {
 		return vaultResult{}, err
@@ -85,13 +91,14 @@ func (p *Pack) copyFromVault(ctx context.Context, in vaultArgs) (vaultResult, er
 }
 
 // readVault is the first step. It has access to the vault and nothing else.
-func (p *Pack) readVault(ctx context.Context, workspace string, from vpath) (data []byte, version string, err error) {
+func (p *vaultCopier) readVault(ctx context.Context, workspace string, from vpath) (data []byte,
+	version string, err error) {
 	loc, err := p.locate(rootSet{workspace: workspace}, from)
 	if err != nil {
 		return nil, "", err
 	}
 	defer loc.close()
-	data, info, err := loc.readFile(ctx, p.cfg.MaxFile)
+	data, info, err := loc.readFile(ctx, p.maxFile)
 	if err != nil {
 		return nil, "", err
 	}
@@ -99,7 +106,7 @@ func (p *Pack) readVault(ctx context.Context, workspace string, from vpath) (dat
 }
 
 // writeCopy is the second step. It has access to the destination and nothing else.
-func (p *Pack) writeCopy(ctx context.Context, inv *reeve.Invocation, to vpath, base string, data []byte,
+func (p *vaultCopier) writeCopy(ctx context.Context, inv *reeve.Invocation, to vpath, base string, data []byte,
 	overwrite bool) (changeResult, error) {
 	return p.replace(ctx, inv, rootSet{workspace: inv.Workspace},
 		change{path: to, base: base, newContent: writeContent(to, data, overwrite)})
@@ -141,7 +148,7 @@ func splitVaultBase(base string) (dest, version string) {
 }
 
 // previewVault describes the copy. It opens the vault file for its size but does not read it.
-func (p *Pack) previewVault(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
+func (p *vaultCopier) previewVault(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
 	in, err := reeve.Args[vaultArgs](inv)
 	if err != nil {
 		return reeve.Preview{}, err
@@ -169,7 +176,7 @@ func (p *Pack) previewVault(ctx context.Context, inv *reeve.Invocation) (reeve.P
 		Base: dest.String() + vaultBaseSeparator + version}, nil
 }
 
-func (p *Pack) statVault(workspace string, from vpath) (size int64, version string, err error) {
+func (p *vaultCopier) statVault(workspace string, from vpath) (size int64, version string, err error) {
 	loc, err := p.locate(rootSet{workspace: workspace}, from)
 	if err != nil {
 		return 0, "", err
@@ -180,13 +187,13 @@ func (p *Pack) statVault(workspace string, from vpath) (size int64, version stri
 		return 0, "", err
 	}
 	f.Close()
-	if info.Size() > p.cfg.MaxFile {
-		return 0, "", tooLargeError(from, p.cfg.MaxFile)
+	if info.Size() > p.maxFile {
+		return 0, "", tooLargeError(from, p.maxFile)
 	}
 	return info.Size(), vaultVersion(info), nil
 }
 
-func (p *Pack) verifyVault(ctx context.Context, inv *reeve.Invocation) (reeve.Outcome, any, error) {
+func (p *vaultCopier) verifyVault(ctx context.Context, inv *reeve.Invocation) (reeve.Outcome, any, error) {
 	in, err := reeve.Args[vaultArgs](inv)
 	if err != nil {
 		return reeve.CannotTell, nil, err

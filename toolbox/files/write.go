@@ -27,14 +27,20 @@ func (d changeResult) newWriteResult(v vpath, s commitInfo) writeResult {
 		State: d.after.String(), commitInfo: s}
 }
 
-func (p *Pack) writeTool() reeve.Tool {
+// editor has the tools that write and edit files.
+type editor struct {
+	*fileWriter
+	maxFile int64
+}
+
+func (p *editor) writeTool() reeve.Tool {
 	t := newTool("file_write", "Write file",
 		"Write a whole file under /shared, /tmp or /project. Fails if the file exists, unless overwrite is "+
 			"true. The old content is kept, so the change can be undone.", capWrite,
 		reeve.Verifiable,
 		writeTimeout)
 	t.Identity = []string{"path"}
-	t.Check = newPathCheck(p, func(in writeArgs) (vpath, error) {
+	t.Check = newPathCheck(p.projectAccess, func(in writeArgs) (vpath, error) {
 		if err := checkNoNUL("/content", in.Content); err != nil {
 			return vpath{}, err
 		}
@@ -47,13 +53,13 @@ func (p *Pack) writeTool() reeve.Tool {
 }
 
 // newWriteChange checks the arguments and returns the change they request.
-func (p *Pack) newWriteChange(in writeArgs) (change, error) {
+func (p *editor) newWriteChange(in writeArgs) (change, error) {
 	v, err := parseWritePath("path", in.Path)
 	if err != nil {
 		return change{}, err
 	}
-	if int64(len(in.Content)) > p.cfg.MaxFile {
-		return change{}, tooLargeError(v, p.cfg.MaxFile).(*reeve.Error).Hintf("split the content into several files")
+	if int64(len(in.Content)) > p.maxFile {
+		return change{}, tooLargeError(v, p.maxFile).(*reeve.Error).Hintf("split the content into several files")
 	}
 	return change{path: v, newContent: writeContent(v, []byte(in.Content), in.Overwrite)}, nil
 }
@@ -69,7 +75,7 @@ func writeContent(v vpath, data []byte, overwrite bool) contentFunc {
 	}
 }
 
-func (p *Pack) write(ctx context.Context, in writeArgs) (writeResult, error) {
+func (p *editor) write(ctx context.Context, in writeArgs) (writeResult, error) {
 	c, err := p.newWriteChange(in)
 	if err != nil {
 		return writeResult{}, err
@@ -89,7 +95,7 @@ func (p *Pack) write(ctx context.Context, in writeArgs) (writeResult, error) {
 	return d.newWriteResult(c.path, s), nil
 }
 
-func (p *Pack) previewWrite(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
+func (p *editor) previewWrite(ctx context.Context, inv *reeve.Invocation) (reeve.Preview, error) {
 	in, err := reeve.Args[writeArgs](inv)
 	if err != nil {
 		return reeve.Preview{}, err
@@ -101,7 +107,7 @@ func (p *Pack) previewWrite(ctx context.Context, inv *reeve.Invocation) (reeve.P
 	return p.preview(ctx, inv, c)
 }
 
-func (p *Pack) verifyWrite(ctx context.Context, inv *reeve.Invocation) (reeve.Outcome, any, error) {
+func (p *editor) verifyWrite(ctx context.Context, inv *reeve.Invocation) (reeve.Outcome, any, error) {
 	in, err := reeve.Args[writeArgs](inv)
 	if err != nil {
 		return reeve.CannotTell, nil, err
