@@ -1,17 +1,32 @@
 package reeve
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// resultSchema infers the JSON Schema of a tool's results from their Go type. It returns nil for a type that is not a
+// resultSchemas caches the results of inferResultSchema by type. The schema of a type never changes, and a program that
+// starts several hosts, such as a test, infers each schema once.
+var resultSchemas sync.Map
+
+// resultSchema returns the JSON Schema of a tool's results, whose Go type is t. It returns nil for a type that is not a
 // struct, or that JSON Schema cannot describe.
 func resultSchema(t reflect.Type) json.RawMessage {
+	if known, ok := resultSchemas.Load(t); ok {
+		return bytes.Clone(known.(json.RawMessage))
+	}
+	s := inferResultSchema(t)
+	resultSchemas.Store(t, s)
+	return bytes.Clone(s)
+}
+
+func inferResultSchema(t reflect.Type) json.RawMessage {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
