@@ -45,7 +45,7 @@ func (c *agentNames) listOthers() (list []string) {
 }
 
 // isGuest reports whether the agent speaks in a conversation that another agent leads.
-func (v *turn) isGuest() bool {
+func (v *runInfo) isGuest() bool {
 	c := v.conversation()
 	return c != "" && v.run.ThreadID != reeve.SessionThread(v.run.AgentID, c)
 }
@@ -66,14 +66,14 @@ func addSpeaker(m model.Message, who string) model.Message {
 
 // showsWordsOnly reports whether the agent sees only the text of a turn, because another agent answered it or asked for
 // it.
-func (v *turn) showsWordsOnly(t TurnSnapshot, said reeve.MessageInfo) bool {
+func (v *assembly) showsWordsOnly(t TurnSnapshot, said reeve.MessageInfo) bool {
 	return t.AgentID != v.run.AgentID || said.Agent != ""
 }
 
 // wordsOnly returns a turn that another agent answered or asked for, with its text and without its calls. The text of
 // other agents is in user messages, after their names. The turn is left out, with false, if this agent asked for it:
 // its answer is the result of a call.
-func (v *turn) wordsOnly(ctx context.Context, s *store.Snap, people *agentNames, t TurnSnapshot, said model.Message,
+func (v *assembly) wordsOnly(ctx context.Context, s *store.Snap, people *agentNames, t TurnSnapshot, said model.Message,
 	l *runLog) (TurnSnapshot, bool, error) {
 	if l.info.Agent == v.run.AgentID {
 		return t, false, nil

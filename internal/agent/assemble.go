@@ -75,12 +75,24 @@ type ToolDefinition struct {
 	Async       bool            `json:"async,omitempty"`
 }
 
+// assembly gathers what a run's first request is made from: instructions, tools, notes, the agent's state, and earlier
+// turns or runs.
+type assembly struct {
+	*runInfo
+	summarizeUpTo string // the last turn or run that should be summarized, because not all of them are shown
+}
+
 // assembleRequest makes the turn's request, with retries and a timeout.
 func (v *turn) assembleRequest(ctx context.Context) (r model.Request, err error) {
-	in, err := v.assemblyInput(ctx)
+	if err := v.loadTools(ctx); err != nil {
+		return r, err
+	}
+	a := &assembly{runInfo: &v.runInfo}
+	in, err := a.assemblyInput(ctx, v.listDefinitions())
 	if err != nil {
 		return r, err
 	}
+	v.summarizeUpTo = a.summarizeUpTo
 	assembler := v.chooseAssembler()
 	err = retryStep(ctx, func(ctx context.Context) error {
 		r, err = assembler.Assemble(ctx, in)
@@ -95,12 +107,15 @@ func (v *turn) assembleRequest(ctx context.Context) (r model.Request, err error)
 
 // assemblyInput gathers the input of the assembler. The settings bound how much it reads, whatever the length of the
 // conversation.
-func (v *turn) assemblyInput(ctx context.Context) (AssemblyInput, error) {
+func (v *assembly) assemblyInput(ctx context.Context, tools []ToolDefinition) (AssemblyInput, error) {
 	in := AssemblyInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(),
 		TurnID: v.run.ID, UserID: v.run.UserID, Agent: v.agent.Name,
 		ModelProfileID: v.set.Model, Instructions: insertVariables(v.set.Instructions, v.log.info.Variables,
 			v.set.Variables),
-		Settings: v.set, RecentTurns: []TurnSnapshot{}}
+		Settings: v.set, RecentTurns: []TurnSnapshot{}, ToolDefinitions: tools}
+	for _, t := range tools {
+		in.ToolIDs = append(in.ToolIDs, t.ID)
+	}
 	if v.log.info.Model != "" {
 		in.ModelProfileID = v.log.info.Model
 	}
@@ -114,22 +129,6 @@ func (v *turn) assemblyInput(ctx context.Context) (AssemblyInput, error) {
 	}
 	if given.Effort != "" {
 		in.Settings.Effort = given.Effort
-	}
-	if err := v.loadTools(ctx); err != nil {
-		return in, err
-	}
-	for _, t := range v.tools {
-		if v.isClientTool[t.ID] {
-			continue
-		}
-		in.ToolIDs = append(in.ToolIDs, t.ID)
-		in.ToolDefinitions = append(in.ToolDefinitions, ToolDefinition{ID: t.ID, Name: t.Name,
-			Description: t.Description, InputSchema: t.Parameters, Async: t.Async})
-	}
-	for _, t := range v.clientTools {
-		in.ToolIDs = append(in.ToolIDs, t.Name)
-		in.ToolDefinitions = append(in.ToolDefinitions, ToolDefinition{ID: t.Name, Name: t.Name,
-			Description: t.Description, InputSchema: t.Parameters})
 	}
 	vector := v.encodeInput(ctx)
 	err := v.DB.View(ctx, func(s *store.Snap) (err error) {
@@ -171,8 +170,22 @@ func (v *turn) assemblyInput(ctx context.Context) (AssemblyInput, error) {
 	return in, err
 }
 
+// listDefinitions lists the agent's tools, then those of the client.
+func (v *turn) listDefinitions() (list []ToolDefinition) {
+	for _, t := range v.tools {
+		if !v.isClientTool[t.ID] {
+			list = append(list, ToolDefinition{ID: t.ID, Name: t.Name, Description: t.Description,
+				InputSchema: t.Parameters, Async: t.Async})
+		}
+	}
+	for _, t := range v.clientTools {
+		list = append(list, ToolDefinition{ID: t.Name, Name: t.Name, Description: t.Description, InputSchema: t.Parameters})
+	}
+	return list
+}
+
 // userMessage returns the message of a user with its attachments.
-func (v *turn) userMessage(ctx context.Context, s *store.Snap, said []reeve.Message) (model.Message, error) {
+func (v *assembly) userMessage(ctx context.Context, s *store.Snap, said []reeve.Message) (model.Message, error) {
 	out := model.Message{Role: model.User}
 	for _, m := range said {
 		var info reeve.MessageInfo
@@ -198,7 +211,7 @@ func (v *turn) userMessage(ctx context.Context, s *store.Snap, said []reeve.Mess
 }
 
 // clientTurn returns the history that a client sent, as one earlier turn.
-func (v *turn) clientTurn(ctx context.Context, s *store.Snap, hash string) ([]TurnSnapshot, error) {
+func (v *assembly) clientTurn(ctx context.Context, s *store.Snap, hash string) ([]TurnSnapshot, error) {
 	body, err := s.Ledger().GetPayload(ctx, v.run.WorkspaceID, store.ConversationPayload, hash, 0, -1)
 	if err != nil {
 		return nil, err
@@ -214,7 +227,7 @@ func (v *turn) clientTurn(ctx context.Context, s *store.Snap, hash string) ([]Tu
 }
 
 // listActiveTurns lists the conversation's other open turns with their pending calls.
-func (v *turn) listActiveTurns(ctx context.Context, s *store.Snap) ([]ActiveTurn, error) {
+func (v *assembly) listActiveTurns(ctx context.Context, s *store.Snap) ([]ActiveTurn, error) {
 	runs, err := s.Chat().ActiveTurns(ctx, v.run.SessionID, v.run.ID, 20)
 	if err != nil {
 		return nil, err

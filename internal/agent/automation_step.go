@@ -27,7 +27,7 @@ type automationStep struct {
 }
 
 // chooseAssembler returns the assembler of the turn.
-func (v *turn) chooseAssembler() Assembler {
+func (v *runInfo) chooseAssembler() Assembler {
 	switch {
 	case v.set.Assembly != "":
 		return &automationStep{steps: v.Steps, server: v.server, run: v.run, automation: v.set.Assembly}
@@ -38,7 +38,7 @@ func (v *turn) chooseAssembler() Assembler {
 }
 
 // chooseExtractor returns the extractor of the turn, or nil.
-func (v *turn) chooseExtractor() Extractor {
+func (v *runInfo) chooseExtractor() Extractor {
 	if v.set.Extraction != "" {
 		return &automationStep{steps: v.Steps, server: v.server, run: v.run, automation: v.set.Extraction}
 	}

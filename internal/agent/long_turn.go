@@ -13,7 +13,7 @@ const longTurnPage = 10 * messagesPerTurn
 
 // describeLongTurn returns an earlier turn without its messages, because the turn is too long to be read together with
 // others. It returns false if the turn has nothing to show.
-func (v *turn) describeLongTurn(ctx context.Context, s *store.Snap, t TurnSnapshot) (p pastTurn, ok bool, err error) {
+func (v *assembly) describeLongTurn(ctx context.Context, s *store.Snap, t TurnSnapshot) (p pastTurn, ok bool, err error) {
 	first, err := s.Ledger().RunMessages(ctx, v.run.WorkspaceID, t.ID, "", 1)
 	if err != nil || !startsWithInput(first) || first[0].ThreadID != v.run.ThreadID {
 		return p, false, err
@@ -27,7 +27,7 @@ func (v *turn) describeLongTurn(ctx context.Context, s *store.Snap, t TurnSnapsh
 }
 
 // readLongTurn reads a long turn. If it does not fit into the tokens left, it is reduced to its input and output.
-func (v *turn) readLongTurn(ctx context.Context, s *store.Snap, people *agentNames, p pastTurn,
+func (v *assembly) readLongTurn(ctx context.Context, s *store.Snap, people *agentNames, p pastTurn,
 	left int) (pastTurn, bool, error) {
 	list, whole, err := v.readLongTurnMessages(ctx, s, p, left)
 	if err != nil {
@@ -59,7 +59,7 @@ func (v *turn) readLongTurn(ctx context.Context, s *store.Snap, people *agentNam
 // readLongTurnMessages reads the messages of a turn in pages, while they may fit into the tokens left. A call and its
 // result are two parts of a request, so a turn that costs more than twice the tokens left cannot fit. Of such a turn it
 // returns the first message and the last ones. If only words are shown, calls are left out.
-func (v *turn) readLongTurnMessages(ctx context.Context, s *store.Snap, p pastTurn,
+func (v *assembly) readLongTurnMessages(ctx context.Context, s *store.Snap, p pastTurn,
 	left int) (list []reeve.Message, whole bool, err error) {
 	for last, cost := "", 0; cost <= 2*left; {
 		some, err := s.Ledger().RunMessages(ctx, v.run.WorkspaceID, p.ID, last, longTurnPage)

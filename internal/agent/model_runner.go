@@ -56,14 +56,19 @@ type ModelRunner struct {
 	turnCache    turnCache
 }
 
-// turn is a run that ModelRunner executes.
-type turn struct {
+// runInfo identifies a run that ModelRunner executes, with its agent, settings and log.
+type runInfo struct {
 	*ModelRunner
-	run          reeve.Run
-	server       reeve.RunServer // serves automations that run as steps of the turn
-	agent        reeve.Agent
-	set          Settings
-	log          *runLog
+	run    reeve.Run
+	server reeve.RunServer // serves automations that run as steps of the turn
+	agent  reeve.Agent
+	set    Settings
+	log    *runLog
+}
+
+// turn executes a run: it asks the model, makes the calls of its answers and shows both to clients.
+type turn struct {
+	runInfo
 	tools        []reeve.Tool
 	clientTools  []model.Tool    // tools that the client itself executes
 	isClientTool map[string]bool // by tool name
@@ -79,8 +84,8 @@ type turn struct {
 // run executes a run until it ends or waits.
 func (t *ModelRunner) run(ctx context.Context, run reeve.Run, begin runStart, set Settings,
 	server reeve.RunServer) reeve.RunEnd {
-	v := &turn{ModelRunner: t, run: run, server: server, agent: begin.agent, set: set, isClientTool: map[string]bool{},
-		deferred: map[string]bool{}, reportedResults: map[string]bool{}}
+	v := &turn{runInfo: runInfo{ModelRunner: t, run: run, server: server, agent: begin.agent, set: set},
+		isClientTool: map[string]bool{}, deferred: map[string]bool{}, reportedResults: map[string]bool{}}
 	t.Gate.CacheAncestry(run)
 	return v.traceRun(ctx, func(ctx context.Context) reeve.RunEnd { return v.loop(ctx, begin) })
 }
@@ -190,7 +195,7 @@ func (v *turn) readOffers() error {
 }
 
 // clientHistory returns the history and settings that a client sent with its request.
-func (v *turn) clientHistory() reeve.ClientHistory {
+func (v *runInfo) clientHistory() reeve.ClientHistory {
 	if v.log.info.ClientHistory == nil {
 		return reeve.ClientHistory{}
 	}
@@ -198,7 +203,7 @@ func (v *turn) clientHistory() reeve.ClientHistory {
 }
 
 // conversation returns the conversation of a turn, or "" for any other run.
-func (v *turn) conversation() string {
+func (v *runInfo) conversation() string {
 	if v.run.Reason == reeve.ReasonUser {
 		return v.run.SessionID
 	}
@@ -206,7 +211,7 @@ func (v *turn) conversation() string {
 }
 
 // caller returns a call with the identity of the run, without a tool.
-func (v *turn) caller() reeve.Call {
+func (v *runInfo) caller() reeve.Call {
 	return reeve.Call{Workspace: v.run.WorkspaceID, Agent: v.run.AgentID, Run: v.run.ID, Session: v.conversation(),
 		User: v.run.UserID, Via: reeve.ViaRun,
 		Tools: v.log.info.Tools}

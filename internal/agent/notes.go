@@ -42,7 +42,7 @@ type Recaller interface {
 }
 
 // encodeInput returns the vector of the user's message for recallNotes, or nil if there is none.
-func (v *turn) encodeInput(ctx context.Context) []float32 {
+func (v *runInfo) encodeInput(ctx context.Context) []float32 {
 	if !v.set.Notes {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (v *turn) encodeInput(ctx context.Context) []float32 {
 
 // recallNotes reads the user's notes that may be relevant to the turn: those that fit the message, best first, then the
 // pinned and the latest ones. Their number is bounded.
-func (v *turn) recallNotes(ctx context.Context, s *store.Snap, vector []float32) ([]reeve.Note, error) {
+func (v *runInfo) recallNotes(ctx context.Context, s *store.Snap, vector []float32) ([]reeve.Note, error) {
 	if !v.set.Notes {
 		return nil, nil
 	}

@@ -17,7 +17,7 @@ const messagesPerTurn = 20
 // recentTurns returns the earlier turns and notices, oldest first: as many as the settings allow and as fit. Only turns
 // that are not cached are read, in bounded batches. Long turns are read separately. Open turns that called this one are
 // included.
-func (v *turn) recentTurns(ctx context.Context, s *store.Snap, people *agentNames) ([]TurnSnapshot, error) {
+func (v *assembly) recentTurns(ctx context.Context, s *store.Snap, people *agentNames) ([]TurnSnapshot, error) {
 	out := []TurnSnapshot{}
 	n := *v.set.RecentTurns
 	if n == 0 && !v.isGuest() {
@@ -83,7 +83,7 @@ func (v *turn) recentTurns(ctx context.Context, s *store.Snap, people *agentName
 
 // readTurns returns turns that have something to show. It reads at most that many messages of all turns that are not
 // cached. A turn whose start is not among them is marked as unread.
-func (v *turn) readTurns(ctx context.Context, s *store.Snap, people *agentNames, list []reeve.Run,
+func (v *assembly) readTurns(ctx context.Context, s *store.Snap, people *agentNames, list []reeve.Run,
 	most int) (out []pastTurn, err error) {
 	var unknown []TurnSnapshot
 	var ids []string
@@ -131,7 +131,7 @@ func startsWithInput(list []reeve.Message) bool {
 
 // snapshot decodes an earlier turn. It returns false if the start of the turn is missing, if it has nothing to show, or
 // if it is an open turn of the same agent.
-func (v *turn) snapshot(ctx context.Context, s *store.Snap, people *agentNames, t TurnSnapshot,
+func (v *assembly) snapshot(ctx context.Context, s *store.Snap, people *agentNames, t TurnSnapshot,
 	list []reeve.Message) (p pastTurn, ok bool, err error) {
 	if !startsWithInput(list) || !t.State.IsFinal() && t.AgentID == v.run.AgentID {
 		return p, false, nil

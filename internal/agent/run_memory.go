@@ -41,7 +41,7 @@ func remembers(run reeve.Run) bool {
 // recallRuns returns the outcomes of earlier runs for the same user, as many as the settings allow, and the summary of
 // those before. The last runs of the same schedule go first, also when not all fit. If more runs should be summarized,
 // it sets summarizeUpTo. What it reads is bounded, whatever the number of runs.
-func (v *turn) recallRuns(ctx context.Context, s *store.Snap) (shown []PastRun, summary string, err error) {
+func (v *assembly) recallRuns(ctx context.Context, s *store.Snap) (shown []PastRun, summary string, err error) {
 	n := *v.set.RecentRuns
 	if n == 0 || !remembers(v.run) {
 		return nil, "", nil
@@ -63,7 +63,7 @@ func (v *turn) recallRuns(ctx context.Context, s *store.Snap) (shown []PastRun, 
 }
 
 // choosePastRuns returns the outcomes to show: of the two lists, which are newest first, as many as fit.
-func (v *turn) choosePastRuns(own, latest []reeve.Run) []PastRun {
+func (v *assembly) choosePastRuns(own, latest []reeve.Run) []PastRun {
 	var mine, others []PastRun
 	left := v.set.RunMemoryTokens
 	for i, r := range slices.Concat(own, latest) {
@@ -129,7 +129,7 @@ func renderPastRuns(list []PastRun) string {
 
 // readRunSummary returns the summary of the runs before the latest ones. If runs before the latest are not summarized
 // yet, it sets summarizeUpTo to the middle of the latest, so that not every run needs a new summary.
-func (v *turn) readRunSummary(ctx context.Context, s *store.Snap, latest []reeve.Run) (string, error) {
+func (v *assembly) readRunSummary(ctx context.Context, s *store.Snap, latest []reeve.Run) (string, error) {
 	if !v.makesSummaries() {
 		return "", nil
 	}
@@ -147,7 +147,7 @@ func (v *turn) readRunSummary(ctx context.Context, s *store.Snap, latest []reeve
 
 // makesSummaries reports whether older turns and runs are summarized. Unless the agent's config says so, the rehearsal
 // model makes no summaries.
-func (v *turn) makesSummaries() bool {
+func (v *runInfo) makesSummaries() bool {
 	if v.set.Summaries != nil {
 		return *v.set.Summaries
 	}

@@ -38,7 +38,7 @@ type OpenLoop struct {
 }
 
 // readMemory returns the agent's state for the request, or nil if there is nothing to show. What it reads is bounded.
-func (v *turn) readMemory(ctx context.Context, s *store.Snap) (*AgentMemory, error) {
+func (v *assembly) readMemory(ctx context.Context, s *store.Snap) (*AgentMemory, error) {
 	if !isOn(v.set.ShowState) {
 		return nil, nil
 	}
@@ -83,7 +83,7 @@ func (v *turn) readMemory(ctx context.Context, s *store.Snap) (*AgentMemory, err
 
 // findTasks returns the tasks with the given ids that the agent may read. It returns none to a run that acts for other
 // agents, whose categories may be narrower.
-func (v *turn) findTasks(ctx context.Context, s *store.Snap, ids []string) ([]reeve.Task, error) {
+func (v *assembly) findTasks(ctx context.Context, s *store.Snap, ids []string) ([]reeve.Task, error) {
 	if len(ids) == 0 || len(v.agent.Categories) == 0 || len(v.run.Ancestors) > 0 || len(v.run.OnBehalfOf) > 0 {
 		return nil, nil
 	}

@@ -9,7 +9,7 @@ import (
 // readSummary returns the summary of turns that are too old to be shown. If more turns should be summarized, it sets
 // summarizeUpTo to the middle of the shown turns, so that not every turn needs a new summary. It reads three rows,
 // whatever the length of the conversation.
-func (v *turn) readSummary(ctx context.Context, s *store.Snap, shown []TurnSnapshot) (string, error) {
+func (v *assembly) readSummary(ctx context.Context, s *store.Snap, shown []TurnSnapshot) (string, error) {
 	if !v.makesSummaries() || *v.set.RecentTurns == 0 {
 		return "", nil
 	}
