@@ -104,6 +104,7 @@ type runServices struct {
 	memory    *memory.Summarizer
 	keeper    *memory.Consolidator
 	scheduler *wake.Scheduler
+	webhook   *wake.Webhook // nil without a configured URL
 	deadlines *agent.Deadlines
 }
 
@@ -320,9 +321,12 @@ func (h *Host) newRuns() (_ *runServices, err error) {
 		OnAnswer: func(a agent.ModelCall) { metrics.recordModelCall(a, canonicalName) }, Log: h.log}
 	brain := &agent.Brain{DB: h.db, Script: p.scripts, ModelRunner: modelRunner,
 		Rehearsal: &agent.Rehearsal{DB: h.db, Gate: p.gate}}
+	if cfg.Webhook != "" {
+		r.webhook = wake.NewWebhook(h.db, h.log, cfg.Webhook, httptools.Guard{Allow: cfg.HTTPAllow}.Client())
+	}
 	r.scheduler, err = wake.NewScheduler(wake.Config{DB: h.db, Log: h.log, Process: p.gate.Process(), Queue: p.queue,
 		Planner: p.planner, Brain: brain, MaxRuns: cfg.MaxRuns, MaxAttempts: cfg.RunAttempts,
-		Entities: &journal.Pack{DB: h.db}, Webhook: cfg.Webhook, Client: httptools.Guard{Allow: cfg.HTTPAllow}.Client(),
+		Entities: &journal.Pack{DB: h.db}, Webhook: r.webhook,
 		OnEnd: []wake.EndHandler{
 			// Answer the calling agent, and cancel pending calls.
 			wake.EachRun(p.delegation.OnRunEnd, p.gate.CancelForRun),
@@ -404,12 +408,14 @@ func (h *Host) Step(ctx context.Context) (int, error) {
 	if n += compared; err != nil {
 		return n, err
 	}
-	sent, _, err := h.runs.scheduler.DeliverStep(ctx)
-	if err != nil {
-		return n + sent, err
+	if h.runs.webhook != nil {
+		sent, _, err := h.runs.webhook.Step(ctx)
+		if n += sent; err != nil {
+			return n, err
+		}
 	}
 	deleted, err := h.deleteExpired(ctx)
-	return n + sent + deleted, err
+	return n + deleted, err
 }
 
 // maxRunsPerStep is the number of runs that one Step serves at most.
@@ -439,7 +445,9 @@ func (h *Host) Run(ctx context.Context, ready func(url string)) (err error) {
 	group, inner := errgroup.WithContext(ctx)
 	group.Go(func() error { return h.services.gate.Run(inner) })
 	group.Go(func() error { return h.runs.scheduler.Run(inner) })
-	group.Go(func() error { return h.runs.scheduler.RunDeliveries(inner) })
+	if h.runs.webhook != nil {
+		group.Go(func() error { return h.runs.webhook.Run(inner) })
+	}
 	group.Go(func() error { return h.runs.deadlines.Run(inner) })
 	group.Go(func() error { return h.services.broadcaster.Run(inner) })
 	group.Go(func() error { return h.services.feed.Run(inner) })

@@ -12,7 +12,7 @@
 // wakes (fireTimers), claims runs that no process serves (claimRuns), and starts runs for due wakes (startRuns). Run
 // passes each run to serve, which calls the Brain and then recordEnd. In one transaction, endRuns stores the outcome,
 // frees the agent, counts failures of the schedule, queues the notification of its user (reportTimerRun) and calls the
-// OnEnd handlers. RunDeliveries sends notifications to the webhook.
+// OnEnd handlers. Webhook.Run posts notifications to a URL.
 //
 // One run serves several wakes when possible: all changes that an agent watches, or all queued firings of a timer,
 // unless its misfire policy is RunAllMissed. A manual wake is served alone.

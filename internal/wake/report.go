@@ -104,7 +104,7 @@ func (r *Scheduler) reportCrashedRun(ctx context.Context, tx *store.Tx, run reev
 	d.isNotified, err = tx.Queue().InsertNotificationAndEvents(ctx, reeve.Notification{
 		ID:          tx.NewID(reeve.PrefixNotification),
 		WorkspaceID: run.WorkspaceID, UserID: run.UserID, RunID: run.ID, AgentID: run.AgentID,
-		Title: "A run of " + name + " failed after repeated crashes", Body: run.Message}, r.Webhook != "")
+		Title: "A run of " + name + " failed after repeated crashes", Body: run.Message}, r.Webhook != nil)
 	return d, err
 }
 
@@ -139,7 +139,7 @@ func (r *Scheduler) deliver(ctx context.Context, tx *store.Tx, p report) (d deli
 			p.Body = withNote(p.Body, "The conversation in which the schedule was made no longer exists.")
 		}
 	}
-	d.isNotified, err = tx.Queue().InsertNotificationAndEvents(ctx, p.Notification, r.Webhook != "")
+	d.isNotified, err = tx.Queue().InsertNotificationAndEvents(ctx, p.Notification, r.Webhook != nil)
 	if err != nil || !d.isNotified || !hasThread {
 		return d, err
 	}

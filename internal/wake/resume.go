@@ -96,5 +96,7 @@ func (r *Scheduler) AfterResume(ended []reeve.Run) {
 		r.callAfterEnd(run)
 	}
 	r.Queue.Wakeup()
-	r.deliveryQueued.Notify()
+	if r.Webhook != nil {
+		r.Webhook.Notify()
+	}
 }

@@ -88,8 +88,8 @@ type delivery struct {
 // are committed.
 func (r *Scheduler) publishEnds(ended []committedEnd) {
 	for _, e := range ended {
-		if e.isNotified {
-			r.deliveryQueued.Notify()
+		if e.isNotified && r.Webhook != nil {
+			r.Webhook.Notify()
 		}
 		r.announceFrames(e.conversations)
 		r.callAfterEnd(e.run)

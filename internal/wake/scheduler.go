@@ -3,12 +3,10 @@ package wake
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"sync"
 	"sync/atomic"
 
 	"reeve"
-	"reeve/internal/notify"
 	"reeve/internal/store"
 )
 
@@ -27,11 +25,6 @@ type EntityReader interface {
 		error)
 }
 
-// Client sends HTTP requests. The implementation decides which addresses it may reach.
-type Client interface {
-	Do(*http.Request) (*http.Response, error)
-}
-
 // Config configures a Scheduler.
 type Config struct {
 	DB          *store.DB
@@ -43,8 +36,7 @@ type Config struct {
 	Entities    EntityReader // reads entities for predicates. Default: no entities
 	MaxRuns     int          // concurrent runs, not counting turns. Default: 128
 	MaxAttempts int          // attempts of a run, including the first, before crashes fail it. Default: 5
-	Webhook     string       // URL that notifications are also posted to. Default: none
-	Client      Client       // sends requests to the webhook
+	Webhook     *Webhook     // also gets notifications. Default: none
 	MaxTurns    int          // concurrent turns. Default: 1000
 
 	OnEnd    []EndHandler      // called in this order when runs end. Default: none
@@ -81,10 +73,9 @@ func EachRun(functions ...func(ctx context.Context, tx *store.Tx, run reeve.Run)
 // Scheduler starts runs for due wakes and serves them.
 type Scheduler struct {
 	Config
-	predicates     *predicateCache
-	deliveryQueued notify.Signal // a notification waits for the webhook
-	isLooping      atomic.Bool   // Run is active
-	isStopping     atomic.Bool   // the context of Run has ended
+	predicates *predicateCache
+	isLooping  atomic.Bool // Run is active
+	isStopping atomic.Bool // the context of Run has ended
 
 	// serializes steps, so that runs of one step are active before the next looks for orphans
 	stepMu          sync.Mutex
@@ -124,7 +115,7 @@ func NewScheduler(cfg Config) (*Scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Scheduler{Config: cfg, predicates: p, deliveryQueued: notify.New(), recorderSlot: make(chan struct{}, 1),
+	return &Scheduler{Config: cfg, predicates: p, recorderSlot: make(chan struct{}, 1),
 		neverServed: map[string]bool{}, active: map[string]*activeRun{}, storeFailures: map[string]int{}}, nil
 }
 

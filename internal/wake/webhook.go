@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"time"
 
 	"reeve"
+	"reeve/internal/notify"
 	"reeve/internal/store"
 )
 
@@ -21,33 +23,48 @@ const (
 	maxDeliveriesPerStep = 1 // notifications are sent one after the other
 )
 
-// RunDeliveries posts notifications to the webhook until ctx ends. It claims each notification before sending it, and
-// sends the notification id as Idempotency-Key. Each notification arrives at least once. A receiver that honors the key
-// handles it once.
-func (r *Scheduler) RunDeliveries(ctx context.Context) error {
-	if r.Webhook == "" {
-		return nil
-	}
+// Client sends HTTP requests. The implementation decides which addresses it may reach.
+type Client interface {
+	Do(*http.Request) (*http.Response, error)
+}
+
+// Webhook posts notifications to a URL. It claims each notification before sending it, and sends the notification id as
+// Idempotency-Key. Each notification arrives at least once. A receiver that honors the key handles it once.
+type Webhook struct {
+	db     *store.DB
+	log    *slog.Logger
+	url    string
+	client Client
+	queued notify.Signal // a notification waits
+}
+
+// NewWebhook returns a webhook that posts to url. It is passive until Run or Step is called.
+func NewWebhook(db *store.DB, log *slog.Logger, url string, client Client) *Webhook {
+	return &Webhook{db: db, log: log, url: url, client: client, queued: notify.New()}
+}
+
+// Notify tells the webhook that a notification was committed.
+func (w *Webhook) Notify() { w.queued.Notify() }
+
+// Run sends notifications until ctx ends.
+func (w *Webhook) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		n, next, err := r.DeliverStep(ctx)
+		n, next, err := w.Step(ctx)
 		if err != nil && ctx.Err() == nil {
-			r.Log.Error("cannot send notifications", "error", err)
+			w.log.Error("cannot send notifications", "error", err)
 		}
 		if n < maxDeliveriesPerStep {
-			r.deliveryQueued.Wait(ctx, next)
+			w.queued.Wait(ctx, next)
 		}
 	}
 	return nil
 }
 
-// DeliverStep sends the notifications that are due. It returns the number of attempts and the time until the next
-// notification is due.
-func (r *Scheduler) DeliverStep(ctx context.Context) (int, time.Duration, error) {
-	if r.Webhook == "" {
-		return 0, pollInterval, nil
-	}
+// Step sends the notifications that are due. It returns the number of attempts and the time until the next notification
+// is due.
+func (w *Webhook) Step(ctx context.Context) (int, time.Duration, error) {
 	var due []reeve.Notification
-	err := r.DB.Update(ctx, func(tx *store.Tx) error {
+	err := w.db.Update(ctx, func(tx *store.Tx) error {
 		held, err := tx.System().IsHeld(ctx)
 		if err != nil || held {
 			return err
@@ -59,21 +76,21 @@ func (r *Scheduler) DeliverStep(ctx context.Context) (int, time.Duration, error)
 		return 0, pollInterval, err
 	}
 	for _, n := range due {
-		if err := r.postToWebhook(ctx, n); err != nil {
+		if err := w.post(ctx, n); err != nil {
 			if ctx.Err() == nil {
-				r.Log.Warn("cannot send a notification", "notification", n.ID, "error", err)
+				w.log.Warn("cannot send a notification", "notification", n.ID, "error", err)
 			}
 			continue
 		}
 		detached := context.WithoutCancel(ctx)
-		if err := r.DB.Update(detached, func(tx *store.Tx) error {
+		if err := w.db.Update(detached, func(tx *store.Tx) error {
 			return tx.Queue().MarkDelivered(detached, n.ID)
 		}); err != nil {
 			return len(due), pollInterval, err
 		}
 	}
 	next := pollInterval
-	err = r.DB.View(ctx, func(s *store.Snap) error {
+	err = w.db.View(ctx, func(s *store.Snap) error {
 		held, err := s.System().IsHeld(ctx)
 		if err != nil || held {
 			return err
@@ -87,21 +104,21 @@ func (r *Scheduler) DeliverStep(ctx context.Context) (int, time.Duration, error)
 	return len(due), next, err
 }
 
-// postToWebhook posts one notification. Any status other than 2xx is an error.
-func (r *Scheduler) postToWebhook(ctx context.Context, n reeve.Notification) error {
+// post posts one notification. Any status other than 2xx is an error.
+func (w *Webhook) post(ctx context.Context, n reeve.Notification) error {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	body, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Webhook, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
 	if err != nil {
 		return errors.New("the webhook is not a valid URL")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", n.ID)
-	res, err := r.Client.Do(req)
+	res, err := w.client.Do(req)
 	if err != nil {
 		var urlErr *url.Error
 		if errors.As(err, &urlErr) { // its text contains the URL, which may be a secret
