@@ -61,9 +61,11 @@ func (a *Attempt) retry(ctx context.Context, repeatable bool, once func(n int) o
 	}
 }
 
-// runTraced runs the handler once, inside a span. The outcome includes the cost of earlier attempts.
+// runTraced runs the handler once, inside a span that follows the GenAI conventions. The outcome includes the cost of earlier attempts.
 func (a *Attempt) runTraced(ctx context.Context, n int) outcome {
-	o := a.observe(ctx, n, func(ctx context.Context) outcome { return a.runHandler(ctx, n) })
+	ctx, span := a.startSpan(ctx)
+	o := a.runHandler(ctx, n)
+	a.reportAttempt(span, n, o)
 	o.spent = a.spent.Plus(o.spent)
 	o.spent.Calls = 1
 	return o

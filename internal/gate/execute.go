@@ -35,36 +35,21 @@ func (a *Attempt) recordRead(ctx context.Context, o outcome) (reeve.Result, erro
 }
 
 // executeLocal runs a call whose effect is in Reeve's own database. The effect and the record are one transaction.
-func (a *Attempt) executeLocal(ctx context.Context) (res reeve.Result, err error) {
-	detached, ran := context.WithoutCancel(ctx), false
-	o := a.retry(ctx, false, func(n int) (o outcome) {
-		err = a.g.DB.Update(detached, func(tx *store.Tx) (err error) {
-			o, ran = outcome{}, false
-			if err := a.rec.admit(detached, tx); err != nil {
-				return err
-			}
-			ran = true
-			o = a.runTraced(store.WithTx(ctx, tx), n)
-			if o.status == awaiting {
-				res, err = a.rec.recordAwaited(detached, tx, o)
-				return err
-			}
-			if o.err != nil {
-				return o.err // rolls back what the handler wrote
-			}
-			res, err = a.rec.recordLocal(detached, tx, o, reeve.Committed)
-			return err
-		})
-		return o
+func (a *Attempt) executeLocal(ctx context.Context) (reeve.Result, error) {
+	var last localTry
+	o := a.retry(ctx, false, func(n int) outcome {
+		last = a.tryLocal(ctx, n)
+		return last.outcome
 	})
+	err := last.err
 	switch code := reeve.CodeOf(err); {
 	case err == nil:
 		a.successfulInvocation.RunAfterCommit()
-		return res, nil
+		return last.result, nil
 	case o.storeErr != nil: // an error of the store that the tool returned
 		return reeve.Result{}, staleIfExhausted(o.storeErr)
 	case o.err != nil && o.status != awaiting:
-	case !ran, mustDecideAgain(err), code == reeve.Unavailable, code == reeve.UnknownOutcome: // an error of the store
+	case !last.ran, mustDecideAgain(err), code == reeve.Unavailable, code == reeve.UnknownOutcome: // an error of the store
 		return reeve.Result{}, staleIfExhausted(err)
 	default: // the handler ignored a failed statement of its own
 		spent, attempts := o.spent, o.attempts
@@ -73,6 +58,37 @@ func (a *Attempt) executeLocal(ctx context.Context) (res reeve.Result, err error
 		o.spent, o.attempts = spent, attempts
 	}
 	return a.rec.recordRolledBack(ctx, o)
+}
+
+// localTry is one attempt at a local call.
+type localTry struct {
+	outcome outcome
+	result  reeve.Result
+	ran     bool  // the handler ran
+	err     error // why the transaction was rolled back
+}
+
+// tryLocal makes one attempt at a local call. One transaction admits the call, runs the handler and writes the row.
+func (a *Attempt) tryLocal(ctx context.Context, n int) (t localTry) {
+	detached := context.WithoutCancel(ctx)
+	t.err = a.g.DB.Update(detached, func(tx *store.Tx) (err error) {
+		t = localTry{} // the database may repeat the transaction
+		if err := a.rec.admit(detached, tx); err != nil {
+			return err
+		}
+		t.ran = true
+		t.outcome = a.runTraced(store.WithTx(ctx, tx), n)
+		if t.outcome.status == awaiting {
+			t.result, err = a.rec.recordAwaited(detached, tx, t.outcome)
+			return err
+		}
+		if t.outcome.err != nil {
+			return t.outcome.err // rolls back what the handler wrote
+		}
+		t.result, err = a.rec.recordLocal(detached, tx, t.outcome, reeve.Committed)
+		return err
+	})
+	return t
 }
 
 // dispatch executes a call with an effect outside of the database. It writes the call as dispatched, runs the handler,

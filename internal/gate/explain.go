@@ -110,19 +110,21 @@ func (g *Gate) explainDecision(ctx context.Context, c reeve.Call,
 	return x, nil
 }
 
-// completeSteps adds the verdicts and steps that records leave out.
+// completeSteps adds the verdicts and steps that records leave out. A step that did not exist when the call was decided
+// is not reached.
 func completeSteps(trail []reeve.Step) []reeve.Step {
 	out := make([]reeve.Step, 0, len(steps)+len(stepsAfterDecision))
-	for i, s := range steps {
-		if i < len(trail) {
-			t := trail[i]
-			if t.Verdict == "" {
-				t.Verdict = reeve.Passed
-			}
-			out = append(out, t)
+	for _, s := range steps {
+		i := slices.IndexFunc(trail, func(t reeve.Step) bool { return t.Name == s.name })
+		if i < 0 {
+			out = append(out, reeve.Step{Name: s.name, Verdict: reeve.NotReached})
 			continue
 		}
-		out = append(out, reeve.Step{Name: s.name, Verdict: reeve.NotReached})
+		t := trail[i]
+		if t.Verdict == "" {
+			t.Verdict = reeve.Passed
+		}
+		out = append(out, t)
 	}
 	return out
 }

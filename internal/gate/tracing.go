@@ -18,11 +18,8 @@ type AttemptRecord struct {
 	Spent reeve.Amount
 }
 
-// observe runs an attempt inside a span that follows the GenAI conventions, then calls OnCall. Arguments and output in
-// the span are redacted.
-func (a *Attempt) observe(ctx context.Context, n int, do func(context.Context) outcome) outcome {
-	ctx, span := a.startSpan(ctx)
-	o := do(ctx)
+// reportAttempt ends the span of an attempt and calls OnCall. Arguments and output in the span are redacted.
+func (a *Attempt) reportAttempt(span trace.Span, n int, o outcome) {
 	record := AttemptRecord{Tool: a.tool().ID, Spent: o.spent}
 	if o.err != nil {
 		record.Code = o.err.Code
@@ -38,7 +35,6 @@ func (a *Attempt) observe(ctx context.Context, n int, do func(context.Context) o
 	if a.g.OnCall != nil {
 		a.g.OnCall(record)
 	}
-	return o
 }
 
 // traceRefusal writes a span for a refused call, with the code of the refusal and the step that refused the call.
