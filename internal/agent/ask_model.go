@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"reeve"
 	"reeve/internal/store"
 	"reeve/model"
@@ -14,7 +16,7 @@ import (
 
 // askModel asks the model and stores the answer before any of its calls is made. At the limit of model requests the
 // model must give a final answer without calls.
-func (v *turn) askModel(ctx context.Context) *reeve.RunEnd {
+func (v *modelRun) askModel(ctx context.Context) *reeve.RunEnd {
 	n := len(v.log.answers)
 	if n > v.set.MaxModelRequests {
 		return v.complete(ctx, v.log.lastAnswer())
@@ -48,18 +50,18 @@ func (v *turn) askModel(ctx context.Context) *reeve.RunEnd {
 		r.Choice = model.NoCall
 		r.Messages = appendUserText(r.Messages,
 			"You have reached the limit of model requests in this turn. Answer now with what you have; you cannot "+
-				"call tools "+
-				"any more.")
+				"call tools any more.")
 	}
 	var answer model.Answer
 	var spent reeve.Amount
 	ask := func(ctx context.Context, maxOutput int64) (_ reeve.Amount, err error) {
 		r.LimitOutput(maxOutput)
-		answer, spent, err = v.traceQuestion(ctx, r)
+		answer, spent, err = v.requestAnswer(ctx, r)
 		return spent, err
 	}
-	err := v.Gate.AskModel(ctx, v.caller(), model.EstimateCost(v.Model, r), ask,
-		func(ctx context.Context, tx *store.Tx) error { return v.storeAnswer(ctx, tx, answer, spent) })
+	// AskModel calls it in the transaction that charges the request.
+	keep := func(ctx context.Context, tx *store.Tx) error { return v.storeAnswer(ctx, tx, answer, spent) }
+	err := v.Gate.AskModel(ctx, v.caller(), model.EstimateCost(v.Model, r), ask, keep)
 	if spent.Tokens == 0 && spent.Micros == 0 { // a request without usage is not charged
 		spent = reeve.Amount{}
 	}
@@ -80,6 +82,30 @@ func (v *turn) askModel(ctx context.Context) *reeve.RunEnd {
 	return nil
 }
 
+// requestAnswer sends a request to the model, shows the answer while it arrives, checks it and reports it to OnAnswer.
+func (v *modelRun) requestAnswer(ctx context.Context, r model.Request) (a model.Answer, spent reeve.Amount, err error) {
+	provider, name := v.resolveModel(r.Model)
+	ctx, span := v.getTracer().Start(ctx, "chat "+name, trace.WithSpanKind(trace.SpanKindClient))
+	start := reeve.Monotonic()
+	v.streamedText.Reset()
+	if a, err = v.Model.Answer(ctx, r, v.showDelta); err == nil {
+		if r.OneCall { // not every provider supports the option
+			a.KeepOneCall()
+		}
+		err = v.checkAnswer(&a)
+	}
+	spent = a.Usage.Cost(reeve.Since(start))
+	v.endRequestSpan(span, r, provider, name, a, err)
+	if v.OnAnswer != nil {
+		call := ModelCall{Requested: r.Model, Provider: a.Provider, Model: a.Model, Spent: spent, Usage: a.Usage}
+		if err != nil {
+			call.Code = reeve.CodeOf(err)
+		}
+		v.OnAnswer(call)
+	}
+	return a, spent, err
+}
+
 // appendUserText adds text to the last user message, or as a new message.
 func appendUserText(list []model.Message, text string) []model.Message {
 	if n := len(list); n > 0 && list[n-1].Role == model.User {
@@ -93,7 +119,7 @@ func appendUserText(list []model.Message, text string) []model.Message {
 
 // checkAnswer fails if an answer is empty or calls a tool without a name. It gives each call a unique id and removes
 // the calls of an answer that the provider refused.
-func (v *turn) checkAnswer(a *model.Answer) error {
+func (v *modelRun) checkAnswer(a *model.Answer) error {
 	if a.Stop == model.StopRefused {
 		a.Parts = slices.DeleteFunc(a.Parts, func(p model.Part) bool { return p.Type == model.ToolCall })
 	}
@@ -118,7 +144,7 @@ func (v *turn) checkAnswer(a *model.Answer) error {
 }
 
 // storeAnswer stores an answer and its frames. It fails if the run has ended meanwhile.
-func (v *turn) storeAnswer(ctx context.Context, tx *store.Tx, a model.Answer, spent reeve.Amount) error {
+func (v *modelRun) storeAnswer(ctx context.Context, tx *store.Tx, a model.Answer, spent reeve.Amount) error {
 	if c := v.conversation(); c != "" {
 		// so that the conversation does not end before the frames are stored
 		if err := tx.Chat().LockConversation(ctx, c); err != nil {
@@ -159,12 +185,12 @@ func (v *turn) storeAnswer(ctx context.Context, tx *store.Tx, a model.Answer, sp
 			return err
 		}
 	}
-	return v.sendAnswer(ctx, tx, m.ID, n, a, spent)
+	return v.appendAnswerFrames(ctx, tx, m.ID, n, a, spent)
 }
 
 // storePartialAnswer stores the streamed text of an answer that a person cancelled, because the next turn may refer to
 // it.
-func (v *turn) storePartialAnswer(ctx context.Context, spent reeve.Amount) {
+func (v *modelRun) storePartialAnswer(ctx context.Context, spent reeve.Amount) {
 	text := strings.TrimSpace(v.streamedText.String())
 	err := v.DB.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.Runs().AddLateSpending(ctx, v.run.ID, spent); err != nil {

@@ -83,7 +83,7 @@ type assembly struct {
 }
 
 // assembleRequest makes the turn's request, with retries and a timeout.
-func (v *turn) assembleRequest(ctx context.Context) (r model.Request, err error) {
+func (v *modelRun) assembleRequest(ctx context.Context) (r model.Request, err error) {
 	if err := v.loadTools(ctx); err != nil {
 		return r, err
 	}
@@ -171,7 +171,7 @@ func (v *assembly) assemblyInput(ctx context.Context, tools []ToolDefinition) (A
 }
 
 // listDefinitions lists the agent's tools, then those of the client.
-func (v *turn) listDefinitions() (list []ToolDefinition) {
+func (v *modelRun) listDefinitions() (list []ToolDefinition) {
 	for _, t := range v.tools {
 		if !v.isClientTool[t.ID] {
 			list = append(list, ToolDefinition{ID: t.ID, Name: t.Name, Description: t.Description,

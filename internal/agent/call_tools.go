@@ -10,7 +10,7 @@ import (
 
 // callTools makes the calls of an answer through the gate, in order. Consecutive reads run together. A non-nil result
 // means that the run ends or waits.
-func (v *turn) callTools(ctx context.Context, open []*answerCall) *reeve.RunEnd {
+func (v *modelRun) callTools(ctx context.Context, open []*answerCall) *reeve.RunEnd {
 	ctx, cancel := reeve.DetachFromShutdown(ctx)
 	defer cancel()
 	if err := v.loadTools(ctx); err != nil {
@@ -45,7 +45,7 @@ func (v *turn) callTools(ctx context.Context, open []*answerCall) *reeve.RunEnd 
 
 // callAwaited makes consecutive calls that begin runs and wait for them, so that those runs are concurrent. It returns
 // how the run waits.
-func (v *turn) callAwaited(ctx context.Context, calls []*answerCall) (waits *reeve.RunEnd) {
+func (v *modelRun) callAwaited(ctx context.Context, calls []*answerCall) (waits *reeve.RunEnd) {
 	for _, c := range calls {
 		res, err := v.Gate.Call(ctx, v.newCall(c))
 		end := v.handleResult(ctx, c, reeve.BatchResult{Result: res, Err: err, Made: true})
@@ -61,7 +61,7 @@ func (v *turn) callAwaited(ctx context.Context, calls []*answerCall) (waits *ree
 }
 
 // countLeading counts the leading calls whose tools satisfy such.
-func (v *turn) countLeading(calls []*answerCall, such func(reeve.Tool) bool) int {
+func (v *modelRun) countLeading(calls []*answerCall, such func(reeve.Tool) bool) int {
 	for n, c := range calls {
 		if !slices.ContainsFunc(v.tools, func(t reeve.Tool) bool { return t.ID == c.Name && such(t) }) {
 			return n
@@ -71,7 +71,7 @@ func (v *turn) countLeading(calls []*answerCall, such func(reeve.Tool) bool) int
 }
 
 // loadTools reads the agent's tools once.
-func (v *turn) loadTools(ctx context.Context) (err error) {
+func (v *modelRun) loadTools(ctx context.Context) (err error) {
 	if v.tools == nil {
 		v.tools, err = v.Gate.CallableTools(ctx, v.caller())
 	}
@@ -79,7 +79,7 @@ func (v *turn) loadTools(ctx context.Context) (err error) {
 }
 
 // newCall returns a call for the gate.
-func (v *turn) newCall(c *answerCall) reeve.Call {
+func (v *modelRun) newCall(c *answerCall) reeve.Call {
 	r := v.caller()
 	r.Tool, r.Args, r.Ref = c.Name, c.Args, c.ID
 	r.Operation = reeve.PlanKey(v.run.Key, c.ordinal, c.Name)
@@ -88,7 +88,7 @@ func (v *turn) newCall(c *answerCall) reeve.Call {
 }
 
 // handleResult reports the result of a call to clients. A non-nil end means that the run ends or waits.
-func (v *turn) handleResult(ctx context.Context, c *answerCall, a reeve.BatchResult) *reeve.RunEnd {
+func (v *modelRun) handleResult(ctx context.Context, c *answerCall, a reeve.BatchResult) *reeve.RunEnd {
 	switch {
 	case !a.Made:
 		return nil // an earlier call waits
@@ -114,7 +114,7 @@ func (v *turn) handleResult(ctx context.Context, c *answerCall, a reeve.BatchRes
 	return v.failStepIf(v.sendResult(ctx, c, a.Result))
 }
 
-func (v *turn) failStepIf(err error) *reeve.RunEnd {
+func (v *modelRun) failStepIf(err error) *reeve.RunEnd {
 	if err != nil {
 		return v.failStep(err)
 	}

@@ -126,7 +126,7 @@ func (a *changeAccount) quote(text string) string {
 }
 
 // describeChanges renders the changes that woke the agent, as the run's user and categories may see them.
-func (v *turn) describeChanges(ctx context.Context, tx *store.Tx) (string, error) {
+func (v *modelRun) describeChanges(ctx context.Context, tx *store.Tx) (string, error) {
 	wakes, err := tx.Queue().ListWakes(ctx, v.run.WorkspaceID, store.WakeFilter{Agent: v.run.AgentID, Run: v.run.ID,
 		Limit: maxWakesRead})
 	if err != nil {

@@ -44,7 +44,7 @@ type ExchangeCall struct {
 }
 
 // extractNotes extracts and stores notes of the turn. It returns false if that failed.
-func (v *turn) extractNotes(ctx context.Context) bool {
+func (v *modelRun) extractNotes(ctx context.Context) bool {
 	extractor := v.chooseExtractor()
 	own := extractor == nil && v.set.Notes && v.conversation() != ""
 	if extractor == nil && !own || v.log.notesTaken {

@@ -11,7 +11,7 @@ import (
 )
 
 // showDelta sends a piece of an answer to clients.
-func (v *turn) showDelta(d model.Delta) {
+func (v *modelRun) showDelta(d model.Delta) {
 	switch d.Type {
 	case model.TextDelta:
 		v.streamedText.WriteString(d.Text)
@@ -37,14 +37,14 @@ func (v *turn) showDelta(d model.Delta) {
 }
 
 // notifyFrames reports new frames to the event sink.
-func (v *turn) notifyFrames() {
+func (v *modelRun) notifyFrames() {
 	if c := v.conversation(); v.Events != nil && c != "" {
 		v.Events.Changed(c)
 	}
 }
 
 // appendFrame stores a frame of the turn, unless the turn has ended.
-func (v *turn) appendFrame(ctx context.Context, tx *store.Tx, key string, f reeve.Frame) error {
+func (v *modelRun) appendFrame(ctx context.Context, tx *store.Tx, key string, f reeve.Frame) error {
 	c := v.conversation()
 	if c == "" {
 		return nil
@@ -53,8 +53,8 @@ func (v *turn) appendFrame(ctx context.Context, tx *store.Tx, key string, f reev
 	return tx.Chat().AppendFrame(ctx, c, v.run.ID+":"+key, f)
 }
 
-// sendAnswer stores the frames of an answer and its calls.
-func (v *turn) sendAnswer(ctx context.Context, tx *store.Tx, id string, n int, a model.Answer,
+// appendAnswerFrames stores the frames of an answer and its calls.
+func (v *modelRun) appendAnswerFrames(ctx context.Context, tx *store.Tx, id string, n int, a model.Answer,
 	spent reeve.Amount) error {
 	if text := a.Text(); text != "" || len(a.Calls()) == 0 {
 		if err := v.appendFrame(ctx, tx, fmt.Sprint("answer:", n), reeve.Frame{Type: reeve.FrameMessage, MessageID: id,
@@ -84,14 +84,14 @@ func argsAsJSON(args json.RawMessage) json.RawMessage {
 }
 
 // sendResult sends the result of a call to clients.
-func (v *turn) sendResult(ctx context.Context, c *answerCall, r reeve.Result) error {
+func (v *modelRun) sendResult(ctx context.Context, c *answerCall, r reeve.Result) error {
 	v.reportedResults[r.CallID] = true
 	key, f := store.ResultFrame(c.ID, c.Name, r)
 	return v.sendFrame(ctx, key, f)
 }
 
 // sendLateResults sends results that arrived while the run was not executing: of approved and of deferred calls.
-func (v *turn) sendLateResults(ctx context.Context) error {
+func (v *modelRun) sendLateResults(ctx context.Context) error {
 	for _, m := range v.log.answers {
 		for _, c := range m.calls {
 			if c.result == nil || v.log.lastAnswer().hasSeen(c) || v.reportedResults[c.action.ID] {
@@ -110,7 +110,7 @@ func (v *turn) sendLateResults(ctx context.Context) error {
 
 // sendDiscard tells clients to discard the streamed text of an answer that a lost process began, because the model is
 // asked again. The frame is stored, so that new pieces are numbered after the old ones.
-func (v *turn) sendDiscard(ctx context.Context) error {
+func (v *modelRun) sendDiscard(ctx context.Context) error {
 	if !v.run.Resumed || v.discardSent {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (v *turn) sendDiscard(ctx context.Context) error {
 }
 
 // sendWaiting tells clients that a call waits for a person. A call that waits only for its outcome is not reported.
-func (v *turn) sendWaiting(ctx context.Context, c *answerCall, r reeve.Result) error {
+func (v *modelRun) sendWaiting(ctx context.Context, c *answerCall, r reeve.Result) error {
 	if r.ApprovalID == "" && r.State != reeve.Unknown {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (v *turn) sendWaiting(ctx context.Context, c *answerCall, r reeve.Result) e
 }
 
 // sendToRootConversation sends a frame to the conversation of the first run in the chain of calls, where the user is.
-func (v *turn) sendToRootConversation(ctx context.Context, key string, f reeve.Frame) error {
+func (v *modelRun) sendToRootConversation(ctx context.Context, key string, f reeve.Frame) error {
 	if len(v.run.Ancestors) == 0 {
 		return nil
 	}
@@ -176,7 +176,7 @@ func (v *turn) sendToRootConversation(ctx context.Context, key string, f reeve.F
 }
 
 // sendFrame stores a frame in its own transaction and notifies clients.
-func (v *turn) sendFrame(ctx context.Context, key string, f reeve.Frame) error {
+func (v *modelRun) sendFrame(ctx context.Context, key string, f reeve.Frame) error {
 	if v.conversation() == "" {
 		return nil
 	}

@@ -66,8 +66,8 @@ type runInfo struct {
 	log    *runLog
 }
 
-// turn executes a run: it asks the model, makes the calls of its answers and shows both to clients.
-type turn struct {
+// modelRun executes a run: it asks the model, makes the calls of its answers and shows both to clients.
+type modelRun struct {
 	runInfo
 	tools        []reeve.Tool
 	clientTools  []model.Tool    // tools that the client itself executes
@@ -84,14 +84,15 @@ type turn struct {
 // run executes a run until it ends or waits.
 func (t *ModelRunner) run(ctx context.Context, run reeve.Run, begin runStart, set Settings,
 	server reeve.RunServer) reeve.RunEnd {
-	v := &turn{runInfo: runInfo{ModelRunner: t, run: run, server: server, agent: begin.agent, set: set},
+	v := &modelRun{runInfo: runInfo{ModelRunner: t, run: run, server: server, agent: begin.agent, set: set},
 		isClientTool: map[string]bool{}, deferred: map[string]bool{}, reportedResults: map[string]bool{}}
 	t.Gate.CacheAncestry(run)
 	return v.traceRun(ctx, func(ctx context.Context) reeve.RunEnd { return v.loop(ctx, begin) })
 }
 
-func (v *turn) loop(ctx context.Context, begin runStart) reeve.RunEnd {
-	err := v.useLog(ctx, begin.log)
+// loop takes steps until the run ends or waits.
+func (v *modelRun) loop(ctx context.Context, start runStart) reeve.RunEnd {
+	err := v.begin(ctx, start.log)
 	for {
 		if err != nil {
 			return v.failed(err)
@@ -105,7 +106,7 @@ func (v *turn) loop(ctx context.Context, begin runStart) reeve.RunEnd {
 }
 
 // step takes the one step that follows from the log. It returns nil if another step follows.
-func (v *turn) step(ctx context.Context) *reeve.RunEnd {
+func (v *modelRun) step(ctx context.Context) *reeve.RunEnd {
 	if err := ctx.Err(); err != nil {
 		end := v.failed(context.Cause(ctx))
 		return &end
@@ -135,7 +136,7 @@ func (v *turn) step(ctx context.Context) *reeve.RunEnd {
 
 // openCalls lists the calls of an answer that have no result yet. Calls that the client executes, and deferred calls,
 // are not included.
-func (v *turn) openCalls(m *modelAnswer) []*answerCall {
+func (v *modelRun) openCalls(m *modelAnswer) []*answerCall {
 	var out []*answerCall
 	for _, c := range m.calls {
 		if c.result == nil && !v.isClientTool[c.Name] && !(c.action != nil && v.deferred[c.action.ID]) {
@@ -147,7 +148,7 @@ func (v *turn) openCalls(m *modelAnswer) []*answerCall {
 
 // callsClientTool reports whether an answer calls a tool of the client. The turn then ends, and the client sends the
 // result with the next turn.
-func (v *turn) callsClientTool(m *modelAnswer) bool {
+func (v *modelRun) callsClientTool(m *modelAnswer) bool {
 	for _, c := range m.calls {
 		if v.isClientTool[c.Name] {
 			return true
@@ -156,33 +157,33 @@ func (v *turn) callsClientTool(m *modelAnswer) bool {
 	return false
 }
 
-// readLog reads the run's log.
-func (v *turn) readLog(ctx context.Context) error {
-	var l *runLog
-	err := v.DB.View(ctx, func(s *store.Snap) (err error) {
-		l, err = readRun(ctx, s, v.run)
-		return err
-	})
-	if err != nil {
-		return err
+// begin sets the run's log. If the log is empty, begin first stores what woke the agent.
+func (v *modelRun) begin(ctx context.Context, l *runLog) error {
+	if v.log = l; len(l.inputs) == 0 {
+		if err := v.recordWake(ctx); err != nil {
+			return err
+		}
+		if err := v.readLog(ctx); err != nil {
+			return err
+		}
 	}
-	return v.useLog(ctx, l)
+	return v.readOffers()
 }
 
-// useLog sets the run's log. If the log is empty, it first stores what woke the agent.
-func (v *turn) useLog(ctx context.Context, l *runLog) error {
-	if v.log = l; len(l.inputs) > 0 {
-		return v.readOffers()
-	}
-	if err := v.recordWake(ctx); err != nil {
+// readLog reads the run's log.
+func (v *modelRun) readLog(ctx context.Context) error {
+	return v.DB.View(ctx, func(s *store.Snap) error {
+		l, err := readRun(ctx, s, v.run)
+		if err == nil {
+			v.log = l
+		}
 		return err
-	}
-	return v.readLog(ctx)
+	})
 }
 
 // readOffers decodes the tools that the client offers.
-func (v *turn) readOffers() error {
-	if v.log.info.ClientHistory == nil || len(v.log.info.ClientHistory.Offered) == 0 || len(v.isClientTool) > 0 {
+func (v *modelRun) readOffers() error {
+	if v.log.info.ClientHistory == nil || len(v.log.info.ClientHistory.Offered) == 0 {
 		return nil
 	}
 	if err := json.Unmarshal(v.log.info.ClientHistory.Offered, &v.clientTools); err != nil {
@@ -217,7 +218,7 @@ func (v *runInfo) caller() reeve.Call {
 		Tools: v.log.info.Tools}
 }
 
-func (v *turn) issues() reeve.TurnIssues {
+func (v *modelRun) issues() reeve.TurnIssues {
 	i := v.run.Issues
 	i.ToolFailures = v.log.countFailures()
 	i.LimitReached = len(v.log.answers) > v.set.MaxModelRequests
@@ -225,7 +226,7 @@ func (v *turn) issues() reeve.TurnIssues {
 	return i
 }
 
-func (v *turn) failed(err error) reeve.RunEnd {
+func (v *modelRun) failed(err error) reeve.RunEnd {
 	end := failedEnd(err)
 	if end.Err.Code == reeve.Canceled || end.Err.Code == reeve.Stopped {
 		end.State = reeve.RunCancelled
@@ -237,13 +238,13 @@ func (v *turn) failed(err error) reeve.RunEnd {
 }
 
 // failStep returns the end of a failed run as the result of a step.
-func (v *turn) failStep(err error) *reeve.RunEnd {
+func (v *modelRun) failStep(err error) *reeve.RunEnd {
 	end := v.failed(err)
 	return &end
 }
 
 // complete ends the run with the last answer, after extracting notes.
-func (v *turn) complete(ctx context.Context, last *modelAnswer) *reeve.RunEnd {
+func (v *modelRun) complete(ctx context.Context, last *modelAnswer) *reeve.RunEnd {
 	v.run.Issues.ExtractionFailed = !v.extractNotes(ctx)
 	// the server is stopping: the process that resumes the run extracts the notes
 	if v.run.Issues.ExtractionFailed && ctx.Err() != nil && reeve.CancelCause(ctx) == nil {

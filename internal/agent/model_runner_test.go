@@ -307,7 +307,7 @@ func TestL09_RestartReplaysPlan(t *testing.T) {
 		textAnswer("Done."))
 	run := w.beginTurn("Write twice.")
 	// The server stops between the result of the first call and the second call.
-	v := &turn{runInfo: runInfo{ModelRunner: w.runner, run: run, agent: w.agent}, isClientTool: map[string]bool{},
+	v := &modelRun{runInfo: runInfo{ModelRunner: w.runner, run: run, agent: w.agent}, isClientTool: map[string]bool{},
 		deferred: map[string]bool{}, reportedResults: map[string]bool{}}
 	var err error
 	v.set, err = readSettings(w.agent.Config)

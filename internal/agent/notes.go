@@ -87,7 +87,7 @@ func renderNote(n reeve.Note) string {
 }
 
 // extractWithModel extracts notes with the model. They are stored in the transaction that charges the request.
-func (v *turn) extractWithModel(ctx context.Context, in ExtractionInput) error {
+func (v *modelRun) extractWithModel(ctx context.Context, in ExtractionInput) error {
 	var known []reeve.Note
 	vector := v.encodeInput(ctx)
 	if err := v.DB.View(ctx, func(s *store.Snap) (err error) {
@@ -136,7 +136,7 @@ func parseNotes(text string) ([]string, error) {
 }
 
 // storeNotes stores notes of the turn and a message that records the extraction.
-func (v *turn) storeNotes(ctx context.Context, tx *store.Tx, notes []string) error {
+func (v *modelRun) storeNotes(ctx context.Context, tx *store.Tx, notes []string) error {
 	if v.set.Notes {
 		w := store.NoteWriter{Workspace: v.run.WorkspaceID, User: v.run.UserID, Agent: v.run.AgentID,
 			Conversation: v.conversation(), Run: v.run.ID, Origin: reeve.NoteByAgent}

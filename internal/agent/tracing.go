@@ -65,7 +65,7 @@ func (a *spanAttributes) provider(name string) {
 }
 
 // traceRun wraps a run in a span that follows the GenAI conventions.
-func (v *turn) traceRun(ctx context.Context, do func(context.Context) reeve.RunEnd) reeve.RunEnd {
+func (v *modelRun) traceRun(ctx context.Context, do func(context.Context) reeve.RunEnd) reeve.RunEnd {
 	ctx, span := v.getTracer().Start(ctx, "invoke_agent "+v.agent.Name, trace.WithSpanKind(trace.SpanKindInternal))
 	defer span.End()
 	end := do(ctx)
@@ -95,39 +95,21 @@ func (v *turn) traceRun(ctx context.Context, do func(context.Context) reeve.RunE
 	return end
 }
 
-// traceQuestion asks the model within a span, checks the answer and reports it to OnAnswer.
-func (v *turn) traceQuestion(ctx context.Context, r model.Request) (a model.Answer, spent reeve.Amount, err error) {
-	provider, name := v.resolveModel(r.Model)
-	ctx, span := v.getTracer().Start(ctx, "chat "+name, trace.WithSpanKind(trace.SpanKindClient))
+// endRequestSpan ends the span of a model request.
+func (v *modelRun) endRequestSpan(span trace.Span, r model.Request, provider, name string, a model.Answer, err error) {
 	defer span.End()
-	start := reeve.Monotonic()
-	v.streamedText.Reset()
-	if a, err = v.Model.Answer(ctx, r, v.showDelta); err == nil {
-		if r.OneCall { // not every provider supports the option
-			a.KeepOneCall()
-		}
-		err = v.checkAnswer(&a)
+	if !span.IsRecording() {
+		return
 	}
-	spent = a.Usage.Cost(reeve.Since(start))
-	seen := ModelCall{Requested: r.Model, Provider: a.Provider, Model: a.Model, Spent: spent, Usage: a.Usage}
+	span.SetAttributes(v.requestAttributes(r, cmp.Or(a.Provider, provider), name, a)...)
 	if err != nil {
-		seen.Code = reeve.CodeOf(err)
+		span.SetAttributes(attribute.String("error.type", string(reeve.CodeOf(err))))
+		span.SetStatus(codes.Error, reeve.AsError(err).Message)
 	}
-	if span.IsRecording() {
-		span.SetAttributes(v.questionAttributes(r, cmp.Or(a.Provider, provider), name, a)...)
-		if err != nil {
-			span.SetAttributes(attribute.String("error.type", string(seen.Code)))
-			span.SetStatus(codes.Error, reeve.AsError(err).Message)
-		}
-	}
-	if v.OnAnswer != nil {
-		v.OnAnswer(seen)
-	}
-	return a, spent, err
 }
 
-// questionAttributes returns the span attributes of a request and its answer.
-func (v *turn) questionAttributes(r model.Request, provider, name string, answer model.Answer) spanAttributes {
+// requestAttributes returns the span attributes of a request and its answer.
+func (v *modelRun) requestAttributes(r model.Request, provider, name string, answer model.Answer) spanAttributes {
 	a := spanAttributes{attribute.String("gen_ai.operation.name", "chat")}
 	a.provider(provider)
 	a.text("gen_ai.request.model", name)

@@ -12,7 +12,7 @@ import (
 const noReport = "NOTHING TO REPORT"
 
 // recordWake stores what woke the agent as the first message of the run. A turn already has the user's message.
-func (v *turn) recordWake(ctx context.Context) error {
+func (v *modelRun) recordWake(ctx context.Context) error {
 	return v.DB.Update(ctx, func(tx *store.Tx) error {
 		text, err := v.describeWake(ctx, tx)
 		if err != nil {
@@ -29,7 +29,7 @@ func (v *turn) recordWake(ctx context.Context) error {
 }
 
 // describeWake renders what woke the agent.
-func (v *turn) describeWake(ctx context.Context, tx *store.Tx) (string, error) {
+func (v *modelRun) describeWake(ctx context.Context, tx *store.Tx) (string, error) {
 	switch v.run.Reason {
 	case reeve.ReasonTimer, reeve.ReasonCatchup:
 		text := "This is a scheduled run."
