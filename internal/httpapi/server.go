@@ -27,7 +27,7 @@ type Config struct {
 	Gate         *gate.Gate
 	Scheduler    *wake.Scheduler
 	Queue        *wake.Queue
-	Planner      *wake.Planner
+	Timetable    *wake.Timetable
 	Chat         *chat.Service
 	Notes        NoteSearcher
 	Consolidator NoteConsolidator
