@@ -125,7 +125,7 @@ var goroutines = map[string]string{
 	"internal/gate/invoke.go":            "a handler that hangs must not block the gate",
 	"internal/gate/worker.go":            "the group of Run, and the wait in Close",
 	"internal/httpapi/idempotency.go":    "an idempotent request continues for a while after its client disconnects",
-	"internal/httpapi/permit.go":         "waiting for input ends when the permission is due for a check",
+	"internal/httpapi/stream_permit.go":  "waiting for input ends when the permission is due for a check",
 	"internal/httpapi/socket.go": "writing and monitoring run while the connection is read; the handler " +
 		"waits for both",
 	"internal/httpapi/streams.go": "streams end when the server stops",

@@ -96,7 +96,7 @@ func (r *runFixture) prepare(ctx context.Context, n int) {
 	r.brain = &idleBrain{pacer: peer.NewPacer()}
 	r.queue = wake.NewQueue(r.db)
 	r.scheduler = must(wake.NewScheduler(wake.Config{DB: r.db, Log: slog.New(slog.DiscardHandler), Process: process,
-		Queue: r.queue, Planner: wake.NewPlanner(wake.Limits{}), Brain: r.brain, MaxRuns: n}))
+		Queue: r.queue, Timetable: wake.NewTimetable(wake.Limits{}), Brain: r.brain, MaxRuns: n}))
 }
 
 // start runs the scheduler until stop is called.

@@ -83,7 +83,7 @@ type Host struct {
 // services are the services that calls and requests for runs pass through. None of them needs a model.
 type services struct {
 	queue       *wake.Queue
-	planner     *wake.Planner
+	timetable   *wake.Timetable
 	gate        *gate.Gate
 	broadcaster *chat.Broadcaster
 	feed        *feed.Feed
@@ -189,7 +189,7 @@ func (h *Host) assemble() (err error) {
 	cfg, guard, webhook := h.cfg, httptools.Guard{Allow: h.cfg.HTTPAllow}, h.cfg.Webhook != ""
 	h.sandboxes = sandboxes{scripts: js.New(js.Config{Confine: confine.ConfineWorker}), python: newPython(cfg)}
 	p := &h.services
-	p.queue, p.planner = wake.NewQueue(h.db), wake.NewPlanner(cfg.limits())
+	p.queue, p.timetable = wake.NewQueue(h.db), wake.NewTimetable(cfg.limits())
 	items := automation.NewItemRule()
 	p.gate = gate.New(gate.Config{DB: h.db, Log: h.log, ItemRule: items, OnChange: p.queue.Wakeup,
 		Secrets: func() []string { return listKnownSecrets(cfg) }, OutputCap: cfg.OutputCap,
@@ -205,7 +205,7 @@ func (h *Host) assemble() (err error) {
 	p.delegation = agent.NewDelegation(agent.DelegationConfig{DB: h.db, Turns: p.chat, Gate: p.gate,
 		Depth: cfg.DelegationDepth})
 	scripts := automation.Config{DB: h.db, Log: h.log, Pool: h.sandboxes.scripts, Gate: p.gate,
-		ItemRule: items, Settings: p.gate.Catalogue, Waker: p.queue, Timers: p.planner, Process: p.gate.Process(),
+		ItemRule: items, Settings: p.gate.Catalogue, Waker: p.queue, Timers: p.timetable, Process: p.gate.Process(),
 		Backoff: cfg.backoff(), Webhook: webhook,
 		Limits: js.Limits{Time: time.Duration(cfg.ScriptTimeout), Compute: time.Duration(cfg.ScriptCompute)}}
 	p.automations, p.scripts, p.scriptJobs = automation.NewService(scripts), automation.NewRunner(scripts),
@@ -246,7 +246,7 @@ func (h *Host) listBuiltinTools(guard httptools.Guard) ([]reeve.Tool, error) {
 		(&media.Pack{Files: roots}).Tools(),
 		h.newShellPack(roots).Tools(),
 		(&python.Pack{Pool: h.sandboxes.python, Limits: cfg.Python.limits(), Off: off}).Tools(),
-		(&schedules.Pack{DB: h.db, Planner: p.planner}).Tools(),
+		(&schedules.Pack{DB: h.db, Timetable: p.timetable}).Tools(),
 		(&scratchpad.Pack{DB: h.db}).Tools(),
 		(&agentstate.Pack{DB: h.db}).Tools(),
 		(&notes.Pack{DB: h.db, Recaller: p.notes}).Tools(),
@@ -325,7 +325,7 @@ func (h *Host) newRuns() (_ *runServices, err error) {
 		r.webhook = wake.NewWebhook(h.db, h.log, cfg.Webhook, httptools.Guard{Allow: cfg.HTTPAllow}.Client())
 	}
 	r.scheduler, err = wake.NewScheduler(wake.Config{DB: h.db, Log: h.log, Process: p.gate.Process(), Queue: p.queue,
-		Planner: p.planner, Brain: brain, MaxRuns: cfg.MaxRuns, MaxAttempts: cfg.RunAttempts,
+		Timetable: p.timetable, Brain: brain, MaxRuns: cfg.MaxRuns, MaxAttempts: cfg.RunAttempts,
 		Entities: &journal.Pack{DB: h.db}, Webhook: r.webhook,
 		OnEnd: []wake.EndHandler{
 			// Answer the calling agent, and cancel pending calls.
@@ -362,7 +362,7 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 	}
 	cfg, p := h.cfg, h.services
 	api := httpapi.Config{DB: h.db, Gate: p.gate, Scheduler: h.runs.scheduler, Queue: p.queue,
-		Planner: p.planner, Chat: p.chat, Notes: p.notes, Consolidator: h.runs.keeper, Automations: p.automations,
+		Timetable: p.timetable, Chat: p.chat, Notes: p.notes, Consolidator: h.runs.keeper, Automations: p.automations,
 		ScriptJobs:  p.scriptJobs,
 		Delegations: p.delegation, Branches: p.branches,
 		Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: cfg.Hosts, Origins: cfg.Origins,

@@ -122,7 +122,7 @@ func (w *harness) restart(tools []reeve.Tool) {
 	brain := &Brain{DB: w.db, ModelRunner: w.runner, Rehearsal: &Rehearsal{DB: w.db, Gate: w.gate}}
 	scheduler, err := wake.NewScheduler(wake.Config{DB: w.db, Log: slog.New(slog.DiscardHandler),
 		Process: w.gate.Process(), Queue: w.queue,
-		Planner: wake.NewPlanner(wake.Limits{}), Brain: brain,
+		Timetable: wake.NewTimetable(wake.Limits{}), Brain: brain,
 		AfterEnd: []func(reeve.Run){func(run reeve.Run) { w.ended = append(w.ended, run) }}})
 	w.must(err)
 	w.scheduler = scheduler

@@ -256,7 +256,7 @@ func (p *Pack) discardFix(ctx context.Context, tx *store.Tx, m reeve.Automation,
 		return fixResult{}, err
 	}
 	out := fixResult{Message: "Discarded: " + why + ". Stop here."}
-	return out, p.failures.stopUnrepaired(ctx, tx, m, reeve.Run{ID: inv.Run, UserID: k.UserID}, k,
+	return out, p.stopper.stopUnrepaired(ctx, tx, m, reeve.Run{ID: inv.Run, UserID: k.UserID}, k,
 		"its script failed and "+why, "")
 }
 

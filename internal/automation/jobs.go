@@ -14,13 +14,13 @@ import (
 // Jobs opens, resumes and closes script jobs: the planner writing a script, or the maintainer repairing one.
 type Jobs struct {
 	Config
-	failures failures
+	stopper stopper
 }
 
 // NewJobs returns the script jobs.
 func NewJobs(cfg Config) *Jobs {
 	cfg.Backoff = cfg.Backoff.WithDefaults()
-	return &Jobs{Config: cfg, failures: failures{webhook: cfg.Webhook}}
+	return &Jobs{Config: cfg, stopper: stopper{webhook: cfg.Webhook}}
 }
 
 // Plan opens a script job for the planner, which writes or changes an automation's script. It fails if a plan is open.
@@ -283,9 +283,9 @@ func (j *Jobs) conclude(ctx context.Context, tx *store.Tx, run reeve.Run, k reev
 		return err
 	}
 	if k.Kind == reeve.PlanJob {
-		return j.failures.notifyOwner(ctx, tx, m, run, "The planner wrote no script for "+m.Name, k.Message)
+		return j.stopper.notifyOwner(ctx, tx, m, run, "The planner wrote no script for "+m.Name, k.Message)
 	}
-	return j.failures.stopUnrepaired(ctx, tx, m, run, k, "its script failed and the maintainer did not repair it",
+	return j.stopper.stopUnrepaired(ctx, tx, m, run, k, "its script failed and the maintainer did not repair it",
 		k.Message)
 }
 
@@ -304,7 +304,7 @@ func (j *Jobs) completePlan(ctx context.Context, tx *store.Tx, run reeve.Run, k 
 		return err
 	}
 	m.Owner = k.UserID // notify the user who asked
-	return j.failures.notifyOwner(ctx, tx, m, run, fmt.Sprintf("The planner wrote version %s of %s", k.Result, m.Name),
+	return j.stopper.notifyOwner(ctx, tx, m, run, fmt.Sprintf("The planner wrote version %s of %s", k.Result, m.Name),
 		fmt.Sprintf("%s\n\nPreview it: reeve automations run %s --plan --version %s\nActivate it: reeve "+
 			"automations activate %s %s", k.Message, m.Name, k.Result, m.Name, k.Result))
 }

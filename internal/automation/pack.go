@@ -28,13 +28,13 @@ var (
 // Pack holds the scripts_* tools, with which the planner and the maintainer read, try and write scripts.
 type Pack struct {
 	Config
-	runner   *Runner // tries scripts
-	failures failures
+	runner  *Runner // tries scripts
+	stopper stopper
 }
 
 // NewPack returns the tools. They try scripts with the runner.
 func NewPack(cfg Config, runner *Runner) *Pack {
-	return &Pack{Config: cfg, runner: runner, failures: failures{webhook: cfg.Webhook}}
+	return &Pack{Config: cfg, runner: runner, stopper: stopper{webhook: cfg.Webhook}}
 }
 
 type noArgs struct{}

@@ -11,14 +11,14 @@ import (
 // Supervisor decides what follows from the end of a run: a retry, a repair or a stop.
 type Supervisor struct {
 	Config
-	jobs     *Jobs
-	failures failures
+	jobs    *Jobs
+	stopper stopper
 }
 
 // NewSupervisor returns a supervisor that opens repairs with jobs.
 func NewSupervisor(cfg Config, jobs *Jobs) *Supervisor {
 	cfg.Backoff = cfg.Backoff.WithDefaults()
-	return &Supervisor{Config: cfg, jobs: jobs, failures: failures{webhook: cfg.Webhook}}
+	return &Supervisor{Config: cfg, jobs: jobs, stopper: stopper{webhook: cfg.Webhook}}
 }
 
 // maxRepairs is how often a script is repaired without a successful run before the automation is stopped.
@@ -94,7 +94,7 @@ func (s *Supervisor) stopUnretried(ctx context.Context, tx *store.Tx, w reeve.Wa
 	if err != nil {
 		return err
 	}
-	is, err := s.failures.stop(ctx, tx, m, skippedRun(w), *m.Failure, "its retry was skipped because "+w.Why,
+	is, err := s.stopper.stop(ctx, tx, m, skippedRun(w), *m.Failure, "its retry was skipped because "+w.Why,
 		"Resume the automation to retry")
 	if err != nil {
 		return err
@@ -233,15 +233,15 @@ func (v failureDecision) repair(ctx context.Context, tx *store.Tx, is reeve.Fail
 	return is, nil
 }
 
-// stop is failures.stop. It notifies the owner again if the class of the failure has changed.
+// stop is stopper.stop. It notifies the owner again if the class of the failure has changed.
 func (v failureDecision) stop(ctx context.Context, tx *store.Tx, is reeve.FailureState,
 	why, do string) (reeve.FailureState, error) {
 	if v.previous.Class != is.Class {
 		is.StoppedAt = nil // notify again: the reason has changed
 	}
-	return v.failures.stop(ctx, tx, v.automation, v.run, is, why, do)
+	return v.stopper.stop(ctx, tx, v.automation, v.run, is, why, do)
 }
 
 func (v failureDecision) notifyOwner(ctx context.Context, tx *store.Tx, title, body string) error {
-	return v.failures.notifyOwner(ctx, tx, v.automation, v.run, title, body)
+	return v.stopper.notifyOwner(ctx, tx, v.automation, v.run, title, body)
 }

@@ -15,7 +15,7 @@ type automationRunHandlers struct {
 	db          *store.DB
 	automations Automations
 	auth        *authenticator
-	permits     permitIssuer
+	permits     streamPermitIssuer
 	streams     *Streams
 	errors      errorWriter
 	heartbeat   time.Duration

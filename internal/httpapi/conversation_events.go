@@ -68,7 +68,7 @@ func checkConversationAccess(ctx context.Context, db *store.DB, who reeve.Princi
 
 // eventStreamer sends the frames of a conversation as server-sent events.
 type eventStreamer struct {
-	permits  permitIssuer
+	permits  streamPermitIssuer
 	redactor viewRedactor
 	streams  *Streams
 }

@@ -11,6 +11,6 @@
 // Middleware assigns request ids, limits the time to read a body, checks Host and Origin, authenticates the token,
 // refuses changes while the server is held, and makes requests with an Idempotency-Key at most once (see keyRules).
 //
-// [Streams] tracks open streams and sockets, so that a stopping server can end them. A permit ends a stream when its
-// client loses the right to listen.
+// [Streams] tracks open streams and sockets, so that a stopping server can end them. A streamPermit ends a stream when
+// its client loses the right to listen.
 package httpapi

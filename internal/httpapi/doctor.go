@@ -16,7 +16,7 @@ import (
 type doctorHandlers struct {
 	db         *store.DB
 	gate       *gate.Gate
-	planner    *wake.Planner
+	timetable  *wake.Timetable
 	checkParts func(context.Context) []reeve.PartHealth // checks the parts of the server; may be nil
 }
 
@@ -81,7 +81,7 @@ func (h *doctorHandlers) checkSchedules(ctx context.Context, who reeve.Principal
 				Limit: maxDisabledSchedules})
 		var problems []string
 		for _, t := range list {
-			problems = append(problems, fmt.Sprintf("%s (%s): %s", t.ID, t.Name, h.planner.WhyDisabled(t)))
+			problems = append(problems, fmt.Sprintf("%s (%s): %s", t.ID, t.Name, h.timetable.WhyDisabled(t)))
 		}
 		if more := total - len(list); more > 0 {
 			problems = append(problems, fmt.Sprintf("and %d more", more))

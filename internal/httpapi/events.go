@@ -24,7 +24,7 @@ const (
 // eventHandlers serves the stream of changes.
 type eventHandlers struct {
 	feed    *feed.Feed
-	permits permitIssuer
+	permits streamPermitIssuer
 	streams *Streams
 
 	mu   sync.Mutex

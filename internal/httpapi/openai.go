@@ -22,7 +22,7 @@ type openaiHandlers struct {
 	db       *store.DB
 	chat     *chat.Service
 	auth     *authenticator
-	permits  permitIssuer
+	permits  streamPermitIssuer
 	canceler turnCanceler
 	streams  *Streams
 	errors   errorWriter

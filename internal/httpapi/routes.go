@@ -161,7 +161,7 @@ func registerRoutes(router huma.API, s *services) {
 	handle(router, route{get, "/api/changes/{id}", "getChange", "Get a change: who, why, and the changed fields",
 		"runs", viewer, 0}, changes.get)
 
-	schedules := &scheduleHandlers{db: s.DB, planner: s.Planner, queue: s.Queue, announcer: s.announcer}
+	schedules := &scheduleHandlers{db: s.DB, timetable: s.Timetable, queue: s.Queue, announcer: s.announcer}
 	handle(router, route{get, "/api/schedules", "listSchedules", "List schedules", "schedules", viewer, 0},
 		schedules.list)
 	handle(router, route{post, "/api/schedules", "createSchedule", "Create a schedule", "schedules", member, created},
@@ -264,7 +264,7 @@ func registerRoutes(router huma.API, s *services) {
 		workspaces.create)
 
 	status := &statusHandlers{db: s.DB, gate: s.Gate, version: s.Version, startedAt: s.StartedAt}
-	doctor := &doctorHandlers{db: s.DB, gate: s.Gate, planner: s.Planner, checkParts: s.Doctor}
+	doctor := &doctorHandlers{db: s.DB, gate: s.Gate, timetable: s.Timetable, checkParts: s.Doctor}
 	backup := &backupHandlers{db: s.DB, copy: s.Backup, log: s.Log}
 	handle(router, route{get, "/api/status", "getStatus", "Get the server's status", "server", viewer, 0},
 		status.status)

@@ -12,7 +12,7 @@ import (
 // scheduleHandlers serves schedules.
 type scheduleHandlers struct {
 	db        *store.DB
-	planner   *wake.Planner
+	timetable *wake.Timetable
 	queue     *wake.Queue
 	announcer changeAnnouncer
 }
@@ -59,12 +59,12 @@ func (h *scheduleHandlers) get(ctx context.Context, who reeve.Principal, in *IDP
 		if err != nil {
 			return err
 		}
-		out.Body.Timer, out.Body.Why = t, h.planner.WhyDisabled(t)
+		out.Body.Timer, out.Body.Why = t, h.timetable.WhyDisabled(t)
 		if out.Body.Reach, err = h.getReach(ctx, snap, t); err != nil {
 			return err
 		}
 		if t.State == reeve.TimerActive {
-			out.Body.Upcoming = h.planner.Upcoming(t, snap.Now())
+			out.Body.Upcoming = h.timetable.Upcoming(t, snap.Now())
 		}
 		missed, err := snap.Queue().ListMissed(ctx, t.ID, 20)
 		for _, at := range missed {
@@ -95,10 +95,10 @@ func (h *scheduleHandlers) create(ctx context.Context, who reeve.Principal, in *
 		t := reeve.Timer{ID: tx.NewID(reeve.PrefixSchedule), WorkspaceID: who.Workspace, AgentID: a.ID,
 			UserID: who.User, Name: "schedule", Misfire: reeve.CatchUpOnce,
 			Notify: reeve.NotifyAlways, State: reeve.TimerActive, CreatedAt: tx.Now(), UpdatedAt: tx.Now()}
-		if t, out.Body.Upcoming, err = h.planner.Apply(t, in.Body, tx.Now()); err != nil {
+		if t, out.Body.Upcoming, err = h.timetable.Apply(t, in.Body, tx.Now()); err != nil {
 			return nil, err
 		}
-		if err := h.planner.CheckScheduleCount(ctx, tx, t); err != nil {
+		if err := h.timetable.CheckScheduleCount(ctx, tx, t); err != nil {
 			return nil, err
 		}
 		out.Body.Timer = t
@@ -138,7 +138,7 @@ func (h *scheduleHandlers) update(ctx context.Context, who reeve.Principal, in *
 			}
 			t.AgentID = a.ID
 		}
-		if t, out.Body.Upcoming, err = h.planner.ApplyToExisting(ctx, tx, t, in.Body); err != nil {
+		if t, out.Body.Upcoming, err = h.timetable.ApplyToExisting(ctx, tx, t, in.Body); err != nil {
 			return nil, err
 		}
 		out.Body.Timer = t

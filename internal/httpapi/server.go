@@ -27,7 +27,7 @@ type Config struct {
 	Gate         *gate.Gate
 	Scheduler    *wake.Scheduler
 	Queue        *wake.Queue
-	Planner      *wake.Planner
+	Timetable    *wake.Timetable
 	Chat         *chat.Service
 	Notes        NoteSearcher
 	Consolidator NoteConsolidator
@@ -71,7 +71,7 @@ type services struct {
 	Config
 	errors    errorWriter
 	auth      *authenticator
-	permits   permitIssuer
+	permits   streamPermitIssuer
 	announcer changeAnnouncer
 	redactor  viewRedactor
 	canceler  turnCanceler
@@ -81,7 +81,7 @@ type services struct {
 func newServices(cfg Config) *services {
 	s := &services{Config: cfg, errors: errorWriter{cfg.Streams}}
 	s.auth = &authenticator{db: cfg.DB, errors: s.errors, limit: limiter{rate: cfg.Rate, burst: cfg.Burst}}
-	s.permits = permitIssuer{db: cfg.DB, streams: cfg.Streams, heartbeat: cfg.Heartbeat}
+	s.permits = streamPermitIssuer{db: cfg.DB, streams: cfg.Streams, heartbeat: cfg.Heartbeat}
 	s.announcer = changeAnnouncer{db: cfg.DB, gate: cfg.Gate}
 	s.redactor = viewRedactor{db: cfg.DB, gate: cfg.Gate}
 	s.canceler = turnCanceler{db: cfg.DB, scheduler: cfg.Scheduler, streams: cfg.Streams}

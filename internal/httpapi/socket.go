@@ -36,7 +36,7 @@ type conversationSockets struct {
 	gate     *gate.Gate
 	chat     *chat.Service
 	auth     *authenticator
-	permits  permitIssuer
+	permits  streamPermitIssuer
 	redactor viewRedactor
 	canceler turnCanceler
 	streams  *Streams

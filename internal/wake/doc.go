@@ -4,7 +4,7 @@
 // The key of the wake is the run key, so the same request is queued once, even by several servers.
 //
 //   - Queue accepts requests for runs. Other packages use it without knowing the Scheduler.
-//   - Planner checks schedules against the operator's limits and computes when timers fire. Cadence is the time part
+//   - Timetable checks schedules against the operator's limits and computes when timers fire. Cadence is the time part
 //     of a timer.
 //   - Scheduler fires timers, starts runs for due wakes, passes each run to the Brain, and records how it ended.
 //

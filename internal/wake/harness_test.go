@@ -23,7 +23,7 @@ const home = "default"
 type harness struct {
 	*Scheduler
 	*Queue
-	*Planner
+	*Timetable
 	t     testing.TB
 	brain *brain
 	n     int
@@ -97,9 +97,9 @@ func (w *harness) restart(db *store.DB, limits Limits) {
 	w.must(db.Update(w.t.Context(), func(tx *store.Tx) error {
 		return tx.System().RegisterProcess(w.t.Context(), process)
 	}))
-	w.Queue, w.Planner = NewQueue(db), NewPlanner(limits)
+	w.Queue, w.Timetable = NewQueue(db), NewTimetable(limits)
 	s, err := NewScheduler(Config{DB: db, Log: slog.New(slog.DiscardHandler), Process: process, Queue: w.Queue,
-		Planner: w.Planner, Brain: w.brain})
+		Timetable: w.Timetable, Brain: w.brain})
 	w.must(err)
 	w.Scheduler = s
 }

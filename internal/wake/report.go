@@ -34,10 +34,10 @@ func (r *Scheduler) reportTimerRun(ctx context.Context, tx *store.Tx, t *reeve.T
 		t.Failures++
 		n.Title, n.Body = t.Name+" failed", run.Message
 		isWanted = t.Notify == reeve.NotifyAlways || run.Code == reeve.Crashed
-		if t.Failures == r.Planner.limits.AlertAfter {
+		if t.Failures == r.Timetable.limits.AlertAfter {
 			n.Title, isWanted = fmt.Sprintf("%s failed %d times in a row", t.Name, t.Failures), true
 		}
-		if t.Failures >= r.Planner.limits.DisableAfter && t.State == reeve.TimerActive {
+		if t.Failures >= r.Timetable.limits.DisableAfter && t.State == reeve.TimerActive {
 			t.State, t.NextAt = reeve.TimerDisabled, nil
 			n.Title, isWanted = fmt.Sprintf("%s is disabled after %d failures in a row", t.Name, t.Failures), true
 		}

@@ -69,7 +69,7 @@ func (r *Scheduler) skipOverdueFirings(ctx context.Context, tx *store.Tx, w reev
 	if err != nil || t.NextAt == nil {
 		return err
 	}
-	c, err := r.Planner.zones.ParseStored(t.Kind, t.Value, t.Zone)
+	c, err := r.Timetable.zones.ParseStored(t.Kind, t.Value, t.Zone)
 	if err != nil {
 		return nil // the next step disables the timer and reports the reason
 	}

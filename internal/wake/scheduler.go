@@ -31,7 +31,7 @@ type Config struct {
 	Log         *slog.Logger
 	Process     string       // id of this process, which owns the runs started here; it must be registered in the store
 	Queue       *Queue       // source of wakes and turns
-	Planner     *Planner     // computes when timers fire
+	Timetable   *Timetable   // computes when timers fire
 	Brain       Brain        // runs agents
 	Entities    EntityReader // reads entities for predicates. Default: no entities
 	MaxRuns     int          // concurrent runs, not counting turns. Default: 128

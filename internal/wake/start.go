@@ -80,10 +80,10 @@ func (r *Scheduler) startBatch(ctx context.Context, tx *store.Tx, due []reeve.Wa
 			continue
 		}
 		started = append(started, run)
-		limits := r.Planner.limits
+		limits := r.Timetable.limits
 		if isUnattended(run.Reason) && !limits.Budget.IsZero() &&
 			(run.Reason != reeve.ReasonScriptJob || limits.LimitScriptJobs) {
-			if err := tx.Runs().PutRunBudget(ctx, run, r.Planner.limits.Budget); err != nil {
+			if err := tx.Runs().PutRunBudget(ctx, run, r.Timetable.limits.Budget); err != nil {
 				return nil, false, err
 			}
 		}

@@ -55,7 +55,7 @@ func anchorAt(c Cadence, at time.Time) Cadence {
 // the same time.
 func (r *Scheduler) fireTimer(ctx context.Context, tx *store.Tx, t reeve.Timer,
 	isAutomation bool) (updated reeve.Timer, wakes []reeve.Wake, err error) {
-	c, err := r.Planner.zones.ParseStored(t.Kind, t.Value, t.Zone)
+	c, err := r.Timetable.zones.ParseStored(t.Kind, t.Value, t.Zone)
 	if err != nil { // for example a zone that a newer tzdata no longer has
 		t.State, t.NextAt = reeve.TimerDisabled, nil
 		return t, nil, r.reportDisabledTimer(ctx, tx, t, reeve.AsError(err))

@@ -16,8 +16,8 @@ import (
 	"reeve/internal/store"
 )
 
-// Planner checks schedules against the operator's limits and computes when they fire. wake.Planner implements it.
-type Planner interface {
+// Timetable checks schedules against the operator's limits and computes when they fire. wake.Timetable implements it.
+type Timetable interface {
 	CheckScheduleCount(ctx context.Context, tx *store.Tx, t reeve.Timer) error
 	Plan(t reeve.Timer, now time.Time) (reeve.Timer, []time.Time, error)
 	ApplyToExisting(ctx context.Context, tx *store.Tx, t reeve.Timer, q reeve.ScheduleRequest) (reeve.Timer,
@@ -26,8 +26,8 @@ type Planner interface {
 
 // Pack is the pack of schedule tools.
 type Pack struct {
-	DB      *store.DB
-	Planner Planner
+	DB        *store.DB
+	Timetable Timetable
 }
 
 type createArgs struct {
@@ -158,11 +158,11 @@ func (p *Pack) create(ctx context.Context, in createArgs) (view, error) {
 		return view{}, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).
 			Hintf("%s", reeve.AsError(err).Hint)
 	}
-	if err := p.Planner.CheckScheduleCount(ctx, tx, t); err != nil {
+	if err := p.Timetable.CheckScheduleCount(ctx, tx, t); err != nil {
 		return view{}, reeve.Errorf(reeve.ToolFailed, "%s", reeve.AsError(err).Message).
 			Hintf("%s", reeve.AsError(err).Hint)
 	}
-	t, upcoming, err := p.Planner.Plan(t, tx.Now())
+	t, upcoming, err := p.Timetable.Plan(t, tx.Now())
 	if err != nil {
 		return view{}, err
 	}
@@ -262,7 +262,7 @@ func (p *Pack) edit(ctx context.Context, in editArgs) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	t, upcoming, err := p.Planner.ApplyToExisting(ctx, tx, was, reeve.ScheduleRequest{Name: in.Name, Goal: in.Goal,
+	t, upcoming, err := p.Timetable.ApplyToExisting(ctx, tx, was, reeve.ScheduleRequest{Name: in.Name, Goal: in.Goal,
 		CadenceType: in.CadenceType, CadenceValue: in.CadenceValue,
 		Timezone: in.Timezone, Misfire: reeve.Misfire(in.Misfire), Notification: reeve.Notify(in.Notification),
 		Status: in.Status})

@@ -9,13 +9,13 @@ import (
 	"reeve/internal/store"
 )
 
-// failures stops automations that failed and notifies their owners.
-type failures struct {
+// stopper stops automations that failed and notifies their owners.
+type stopper struct {
 	webhook bool // notifications are also sent to the webhook
 }
 
 // stop stops an automation, so that only a person can run it, and notifies its owner the first time.
-func (f failures) stop(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run, is reeve.FailureState,
+func (f stopper) stop(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run, is reeve.FailureState,
 	why, do string) (reeve.FailureState, error) {
 	now := tx.Now()
 	first := is.StoppedAt == nil
@@ -28,7 +28,7 @@ func (f failures) stop(ctx context.Context, tx *store.Tx, m reeve.Automation, ru
 }
 
 // stopUnrepaired stops an automation whose repair failed.
-func (f failures) stopUnrepaired(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run,
+func (f stopper) stopUnrepaired(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run,
 	k reeve.ScriptJob,
 	why, said string) error {
 	t, ok, err := tx.Runs().FindFailure(ctx, m.AgentID)
@@ -48,7 +48,7 @@ func (f failures) stopUnrepaired(ctx context.Context, tx *store.Tx, m reeve.Auto
 
 // notifyOwner notifies the automation's owner or, if it has none, the run's user. A run causes at most one
 // notification.
-func (f failures) notifyOwner(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run,
+func (f stopper) notifyOwner(ctx context.Context, tx *store.Tx, m reeve.Automation, run reeve.Run,
 	title, body string) error {
 	user := m.Owner
 	if user == "" {

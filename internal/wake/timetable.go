@@ -37,31 +37,31 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Planner validates schedules and computes when timers fire.
-type Planner struct {
+// Timetable checks schedules against the limits and computes when timers fire.
+type Timetable struct {
 	limits Limits
 	zones  Zones
 }
 
-// NewPlanner returns a planner that enforces limits.
-func NewPlanner(limits Limits) *Planner { return &Planner{limits: limits.withDefaults()} }
+// NewTimetable returns a timetable that enforces limits.
+func NewTimetable(limits Limits) *Timetable { return &Timetable{limits: limits.withDefaults()} }
 
 // CheckScheduleCount fails with Conflict if the user cannot have another schedule. Completed schedules do not count.
-func (p *Planner) CheckScheduleCount(ctx context.Context, tx *store.Tx, t reeve.Timer) error {
+func (tt *Timetable) CheckScheduleCount(ctx context.Context, tx *store.Tx, t reeve.Timer) error {
 	n, err := tx.Queue().CountTimers(ctx, t.WorkspaceID, t.UserID)
-	if err == nil && n >= p.limits.PerUser {
+	if err == nil && n >= tt.limits.PerUser {
 		return reeve.Errorf(reeve.Conflict, "the user already has %d schedules, and the limit is %d", n,
-			p.limits.PerUser).Hintf("delete a schedule first")
+			tt.limits.PerUser).Hintf("delete a schedule first")
 	}
 	return err
 }
 
 // ApplyToExisting is Apply for a stored timer. A completed schedule that becomes active again counts as a new one.
-func (p *Planner) ApplyToExisting(ctx context.Context, tx *store.Tx, t reeve.Timer,
+func (tt *Timetable) ApplyToExisting(ctx context.Context, tx *store.Tx, t reeve.Timer,
 	q reeve.ScheduleRequest) (reeve.Timer, []time.Time, error) {
-	updated, upcoming, err := p.Apply(t, q, tx.Now())
+	updated, upcoming, err := tt.Apply(t, q, tx.Now())
 	if err == nil && t.State == reeve.TimerCompleted && updated.State != reeve.TimerCompleted {
-		err = p.CheckScheduleCount(ctx, tx, updated)
+		err = tt.CheckScheduleCount(ctx, tx, updated)
 	}
 	return updated, upcoming, err
 }
@@ -69,7 +69,7 @@ func (p *Planner) ApplyToExisting(ctx context.Context, tx *store.Tx, t reeve.Tim
 // Apply returns a timer with the changes of a request, and its next firings if they changed. Empty fields of the
 // request change nothing, so a paused timer stays paused. A completed or disabled timer becomes active again if it gets
 // a new time. A cadence written differently but with the same meaning is not a new time.
-func (p *Planner) Apply(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (reeve.Timer, []time.Time, error) {
+func (tt *Timetable) Apply(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (reeve.Timer, []time.Time, error) {
 	if (q.CadenceType == "") != (q.CadenceValue == "") {
 		return t, nil, &reeve.Error{Code: reeve.Validation,
 			Message: "cadence_type and cadence_value must be set together",
@@ -93,7 +93,7 @@ func (p *Planner) Apply(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (
 	set((*string)(&t.Misfire), string(q.Misfire))
 	set((*string)(&t.Notify), string(q.Notification))
 	hasTime := q.CadenceType != "" || q.Timezone != ""
-	isSame := hasTime && p.hasSameTimes(t, before)
+	isSame := hasTime && tt.hasSameTimes(t, before)
 	// Keep the value as the user wrote it before. Exception: only one of the two has an offset, because a later change
 	// of the zone would move the other.
 	if isSame && t.Zone == before.Zone && (t.Kind != KindOnce || isInstant(t.Value) == isInstant(before.Value)) {
@@ -115,7 +115,7 @@ func (p *Planner) Apply(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (
 	if !isRetimed {
 		return t, nil, nil
 	}
-	planned, upcoming, err := p.Plan(t, now)
+	planned, upcoming, err := tt.Plan(t, now)
 	if err != nil {
 		return t, nil, err
 	}
@@ -127,12 +127,12 @@ func (p *Planner) Apply(t reeve.Timer, q reeve.ScheduleRequest, now time.Time) (
 }
 
 // hasSameTimes reports whether two timers fire at the same times.
-func (p *Planner) hasSameTimes(a, b reeve.Timer) bool {
-	c, err := p.zones.ParseCadence(a.Kind, a.Value, a.Zone)
+func (tt *Timetable) hasSameTimes(a, b reeve.Timer) bool {
+	c, err := tt.zones.ParseCadence(a.Kind, a.Value, a.Zone)
 	if err != nil {
 		return false
 	}
-	d, err := p.zones.ParseCadence(b.Kind, b.Value, b.Zone)
+	d, err := tt.zones.ParseCadence(b.Kind, b.Value, b.Zone)
 	return err == nil && c.equal(d)
 }
 
@@ -141,19 +141,19 @@ const firingsShown = 5
 
 // Plan checks a timer's cadence against the limits. It returns the timer with its first firing set, and the first few
 // firings.
-func (p *Planner) Plan(t reeve.Timer, now time.Time) (reeve.Timer, []time.Time, error) {
+func (tt *Timetable) Plan(t reeve.Timer, now time.Time) (reeve.Timer, []time.Time, error) {
 	if t.Zone == "" {
 		t.Zone = "UTC"
 	}
-	c, err := p.zones.ParseCadence(t.Kind, t.Value, t.Zone)
+	c, err := tt.zones.ParseCadence(t.Kind, t.Value, t.Zone)
 	if err != nil {
 		return t, nil, useRequestFieldNames(err)
 	}
-	if gap, repeats := c.MinInterval(); repeats && gap < p.limits.MinInterval {
+	if gap, repeats := c.MinInterval(); repeats && gap < tt.limits.MinInterval {
 		return t, nil, &reeve.Error{Code: reeve.Validation,
-			Message: fmt.Sprintf("the schedule would fire every %s, and the minimum is %s", gap, p.limits.MinInterval),
+			Message: fmt.Sprintf("the schedule would fire every %s, and the minimum is %s", gap, tt.limits.MinInterval),
 			Fields: []reeve.Field{{Path: "/cadence_value", Message: "is too frequent", Expected: "at least " +
-				p.limits.MinInterval.String() + " between firings"}}}
+				tt.limits.MinInterval.String() + " between firings"}}}
 	}
 	next := c.WithAnchor(now).Upcoming(now, firingsShown)
 	if len(next) == 0 {
@@ -180,8 +180,8 @@ func useRequestFieldNames(err error) error {
 }
 
 // Upcoming returns the next firings of an active timer.
-func (p *Planner) Upcoming(t reeve.Timer, now time.Time) []time.Time {
-	c, err := p.zones.ParseStored(t.Kind, t.Value, t.Zone)
+func (tt *Timetable) Upcoming(t reeve.Timer, now time.Time) []time.Time {
+	c, err := tt.zones.ParseStored(t.Kind, t.Value, t.Zone)
 	if err != nil || t.NextAt == nil {
 		return nil
 	}
@@ -189,11 +189,11 @@ func (p *Planner) Upcoming(t reeve.Timer, now time.Time) []time.Time {
 }
 
 // WhyDisabled returns the reason why a timer is disabled, or an empty string if it is not.
-func (p *Planner) WhyDisabled(t reeve.Timer) string {
+func (tt *Timetable) WhyDisabled(t reeve.Timer) string {
 	if t.State != reeve.TimerDisabled {
 		return ""
 	}
-	if _, err := p.zones.ParseStored(t.Kind, t.Value, t.Zone); err != nil {
+	if _, err := tt.zones.ParseStored(t.Kind, t.Value, t.Zone); err != nil {
 		return reeve.AsError(err).Message
 	}
 	if t.Failures == 0 {

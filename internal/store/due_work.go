@@ -42,6 +42,39 @@ func (t QueueTx) DueWork(ctx context.Context, process string, timers, wakes int)
 	return o, err
 }
 
+// DueAgent is an agent that is due to run for a user, either for one session or for all its other wakes together.
+type DueAgent struct {
+	AgentID     string
+	WorkspaceID string
+	SessionID   string
+	UserID      string
+}
+
+// unblockedWakes selects the queued wakes whose lane has no open run; see laneOf. Steps are never queued.
+const unblockedWakes = ` FROM wakes WHERE state = 'queued' AND CASE WHEN reason = 'user_initiated' THEN 1 = 1
+	ELSE NOT EXISTS (SELECT 1 FROM open_runs x WHERE x.agent_id = wakes.agent_id AND x.turn = 0
+		AND x.lane = CASE WHEN substr(wakes.session_id, 1, 9) = 'schedule:' THEN wakes.session_id ELSE '' END) END`
+
+// isFirstInLane is the condition that no other due and unthrottled wake of the same lane comes first. It is needed only
+// where transactions overlap. There, a run may end between two queries, and another server may have locked the earlier
+// wakes.
+const isFirstInLane = ` AND CASE WHEN reason = 'user_initiated' THEN 1 = 1
+	ELSE NOT EXISTS (SELECT 1 FROM wakes e WHERE e.state = 'queued' AND e.agent_id = wakes.agent_id
+		AND (e.due_at, e.created_at, e.run_key) < (wakes.due_at, wakes.created_at, wakes.run_key)
+		AND e.reason <> 'user_initiated'
+		AND CASE WHEN substr(e.session_id, 1, 9) = 'schedule:' THEN e.session_id ELSE '' END
+			= CASE WHEN substr(wakes.session_id, 1, 9) = 'schedule:' THEN wakes.session_id ELSE '' END
+		AND CASE WHEN e.reason = 'manual' THEN 1 = 1 ELSE ` + throttledUntil + ` <= $1 END) END`
+
+// throttledUntil is the time until which the agent's throttle or its sleep delays a wake. Wakes by a person are not
+// delayed, and sleep does not delay work on scripts.
+const throttledUntil = `CASE WHEN reason IN ('manual', 'user_initiated') THEN 0
+	ELSE COALESCE((SELECT CASE WHEN s.sleep_until > COALESCE(r.last_run_at + a.throttle_ms, 0)
+			AND wakes.reason NOT IN ('retry', 'script_job') THEN s.sleep_until
+		WHEN a.throttle_ms > 0 THEN r.last_run_at + a.throttle_ms END
+	FROM agents a LEFT JOIN agent_states s ON s.agent_id = a.id
+	LEFT JOIN agent_runtimes r ON r.agent_id = a.id WHERE a.id = wakes.agent_id), 0) END`
+
 // corruptWork lists due timers and wakes whose rows are corrupt.
 type corruptWork struct{ timers, wakes []string }
 

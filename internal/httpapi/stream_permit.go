@@ -9,12 +9,12 @@ import (
 	"reeve/internal/store"
 )
 
-// permit is the right of one client to listen. The right ends when the client's token is revoked or expires, or when
+// streamPermit is the right of one client to listen. The right ends when the client's token is revoked or expires, or when
 // its user leaves the conversation. A permit is checked when this server makes such a change and when the token
 // expires. It is also checked at each heartbeat, because other servers may make such a change. Traffic does not
 // postpone a check.
-type permit struct {
-	issuer       permitIssuer
+type streamPermit struct {
+	issuer       streamPermitIssuer
 	who          reeve.Principal
 	conversation string             // the conversation to listen to. Default: none, only the token is checked
 	expiresAt    time.Time          // of the token. Default: never
@@ -22,8 +22,8 @@ type permit struct {
 	stopTimer    context.CancelFunc // releases checkDue
 }
 
-// permitIssuer issues permits to listen.
-type permitIssuer struct {
+// streamPermitIssuer issues permits to listen.
+type streamPermitIssuer struct {
 	db        *store.DB
 	streams   *Streams
 	heartbeat time.Duration
@@ -31,13 +31,13 @@ type permitIssuer struct {
 
 // issue returns a permit to listen, or an error if the caller may not listen. The permit must be closed, also after an
 // error.
-func (i permitIssuer) issue(ctx context.Context, who reeve.Principal, conversation string) (*permit, error) {
-	p := &permit{issuer: i, who: who, conversation: conversation}
+func (i streamPermitIssuer) issue(ctx context.Context, who reeve.Principal, conversation string) (*streamPermit, error) {
+	p := &streamPermit{issuer: i, who: who, conversation: conversation}
 	return p, p.reload(ctx)
 }
 
 // check reads the client's rights again if a check is due. It returns an error if the client may no longer listen.
-func (p *permit) check(ctx context.Context) error {
+func (p *streamPermit) check(ctx context.Context) error {
 	if p.checkDue.Err() == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (p *permit) check(ctx context.Context) error {
 
 // reload reads the client's rights and sets the time of the next check. It returns an error if the client may not
 // listen. An error of the store does not end the permit unless the token has expired.
-func (p *permit) reload(ctx context.Context) error {
+func (p *streamPermit) reload(ctx context.Context) error {
 	rights := p.issuer.streams.rightsContext() // before the read, so that a concurrent change causes another check
 	err := p.issuer.db.View(ctx, func(snap *store.Snap) error {
 		c, found, err := snap.Agents().GetCredential(ctx, p.who.TokenID)
@@ -84,7 +84,7 @@ func newTokenInvalid() error {
 	return reeve.Errorf(reeve.Unauthenticated, "the bearer token is no longer valid")
 }
 
-func (p *permit) close() {
+func (p *streamPermit) close() {
 	if p.stopTimer != nil {
 		p.stopTimer()
 	}
@@ -92,7 +92,7 @@ func (p *permit) close() {
 
 // next waits for the client's next frames, and checks the permit. It returns no frames if none arrived before the next
 // check.
-func (p *permit) next(ctx context.Context, r *chat.Reader) (frames []chat.EncodedFrame, err error) {
+func (p *streamPermit) next(ctx context.Context, r *chat.Reader) (frames []chat.EncodedFrame, err error) {
 	err = p.wait(ctx, func(ctx context.Context) (err error) {
 		frames, err = r.Next(ctx)
 		return err
@@ -102,7 +102,7 @@ func (p *permit) next(ctx context.Context, r *chat.Reader) (frames []chat.Encode
 
 // wait calls f with a context that ends when the permit must be checked, and then checks it. The end of that context is
 // no error.
-func (p *permit) wait(ctx context.Context, f func(context.Context) error) error {
+func (p *streamPermit) wait(ctx context.Context, f func(context.Context) error) error {
 	wait, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.checkDue, cancel)()
