@@ -27,7 +27,7 @@ type Providers struct {
 	log          *slog.Logger
 
 	mu       sync.Mutex
-	unpriced map[string]bool // models whose missing price was logged // models whose missing price was logged
+	unpriced map[string]bool // models whose missing price was logged
 }
 
 // Open returns the providers of a config, or an error that names the invalid setting. It sends no request.

@@ -50,8 +50,14 @@ func (g *Gate) newRequest(ctx context.Context, c reeve.Call) (*request, error) {
 	req := &request{caller: caller{call: c, view: v}, g: g, draftID: g.DB.NewID(reeve.PrefixMessage),
 		operation:   c.Operation,
 		hasCallerID: c.Operation != "", session: sessionKey(c), leaseLapses: g.lease.lapseCount.Load()}
-	req.thread = req.session
-	if err := req.loadPrincipals(ctx); err != nil {
+	var a ancestry
+	if c.Run != "" {
+		if a, err = g.ancestry.get(ctx, g.DB, c.Workspace, c.Run); err != nil {
+			return nil, err
+		}
+	}
+	req.thread = req.chooseThread(a)
+	if err := req.loadPrincipals(ctx, a); err != nil {
 		return nil, err
 	}
 	if !req.hasCallerID {
@@ -78,23 +84,21 @@ func sessionKey(c reeve.Call) string {
 	return reeve.SessionThread(c.Agent, c.Session)
 }
 
-// loadPrincipals loads the principals of the call, all at one revision of the workspace. The revision check at the
-// write then covers all of them. It also sets the thread of a call in a run.
-func (r *request) loadPrincipals(ctx context.Context) error {
-	var a ancestry
-	if r.call.Run != "" {
-		var err error
-		if a, err = r.g.ancestry.get(ctx, r.g.DB, r.call.Workspace, r.call.Run); err != nil {
-			return err
-		}
-		// in a conversation that another agent leads, the run's thread belongs to that agent
-		if r.call.Via.IsFromBrain() && a.agent == r.call.Agent {
-			r.thread = a.thread
-		}
-		if r.call.Via == reeve.ViaScript && a.agent == "" { // a dry run has no run row
-			r.thread = reeve.RunThread(r.call.Agent, r.call.Run)
-		}
+// chooseThread returns the thread that the call belongs to, given the ancestry of its run.
+func (r *request) chooseThread(a ancestry) string {
+	switch {
+	case r.call.Run == "":
+	case r.call.Via == reeve.ViaScript && a.agent == "": // a dry run has no run row
+		return reeve.RunThread(r.call.Agent, r.call.Run)
+	case r.call.Via.IsFromBrain() && a.agent == r.call.Agent:
+		return a.thread // in a conversation that another agent leads, the thread belongs to that agent
 	}
+	return r.session
+}
+
+// loadPrincipals loads the principals of the call, all at one revision of the workspace. The revision check at the
+// write then covers all of them.
+func (r *request) loadPrincipals(ctx context.Context, a ancestry) error {
 	r.creators = slices.Concat(a.delegators, r.call.OnBehalfOf)
 	list := a.principalRefs(r.call.OnBehalfOf)
 	for range maxDecisions {

@@ -56,7 +56,7 @@ type requestIDs struct {
 }
 
 // identify assigns a request id, sets common headers, and turns a panic of a handler into an internal error.
-func (i *requestIDs) identify(next http.Handler) http.Handler {
+func (i *requestIDs) assignID(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := i.ids.New(reeve.PrefixRequest, reeve.Now())
 		r = r.WithContext(context.WithValue(r.Context(), requestKey, request{id: id, log: i.log.Error}))

@@ -150,7 +150,7 @@ func (s *services) middleware(h http.Handler) http.Handler {
 	origin := &originGuard{errors: s.errors, hosts: s.Hosts, origins: s.Origins}
 	ids := &requestIDs{errors: s.errors, log: s.Log}
 	h = s.auth.authenticate(hold.check(once.deduplicate(h)))
-	return ids.identify(limitBodyTime(origin.check(s.errors.checkPath(h))))
+	return ids.assignID(limitBodyTime(origin.check(s.errors.checkPath(h))))
 }
 
 // openAPIConfig returns the configuration of huma, with the metadata of the OpenAPI document.

@@ -15,7 +15,7 @@ import (
 // The flag hasUnserved comes from the store. If it is false, every open run belongs to this process and is running, and
 // claimRuns does not query for others.
 func (r *Scheduler) claimRuns(ctx context.Context, tx *store.Tx, n int,
-	hasUnserved, findOrphans bool) (runs []reeve.Run, ended []committedEnd, err error) {
+	hasUnserved, findOrphans bool) (runs []reeve.Run, ended []recordedEnd, err error) {
 	if n <= 0 {
 		return nil, nil, nil
 	}

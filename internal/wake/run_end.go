@@ -49,7 +49,7 @@ func (r *Scheduler) recordEnds(ctx context.Context, batch []*pendingEnd) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	var ended []committedEnd
+	var ended []recordedEnd
 	err := r.DB.Update(ctx, func(tx *store.Tx) (err error) {
 		ended, err = r.endRuns(ctx, tx, batch)
 		return err
@@ -72,8 +72,8 @@ func (r *Scheduler) recordEnds(ctx context.Context, batch []*pendingEnd) error {
 	return err
 }
 
-// committedEnd is a run whose end is recorded in the current transaction.
-type committedEnd struct {
+// recordedEnd is a run whose end is recorded in the current transaction.
+type recordedEnd struct {
 	run reeve.Run
 	delivery
 }
@@ -86,7 +86,7 @@ type delivery struct {
 
 // publishEnds starts the delivery of notifications, announces frames and calls the AfterEnd functions, once the ends
 // are committed.
-func (r *Scheduler) publishEnds(ended []committedEnd) {
+func (r *Scheduler) publishEnds(ended []recordedEnd) {
 	for _, e := range ended {
 		if e.isNotified && r.Webhook != nil {
 			r.Webhook.Notify()
@@ -98,7 +98,7 @@ func (r *Scheduler) publishEnds(ended []committedEnd) {
 
 // endRuns transitions runs to the states that their brains returned, calls the end handlers, and queues notifications.
 // It leaves out runs that a person has ended or that another server has claimed in the meantime.
-func (r *Scheduler) endRuns(ctx context.Context, tx *store.Tx, batch []*pendingEnd) (ended []committedEnd, err error) {
+func (r *Scheduler) endRuns(ctx context.Context, tx *store.Tx, batch []*pendingEnd) (ended []recordedEnd, err error) {
 	if len(batch) == 0 {
 		return nil, nil
 	}
@@ -143,7 +143,7 @@ func (r *Scheduler) endRuns(ctx context.Context, tx *store.Tx, batch []*pendingE
 	if err := r.callEndHandlers(ctx, tx, runs); err != nil {
 		return nil, err
 	}
-	if err := recordEndSignals(ctx, tx, runs, runCauses, timers); err != nil {
+	if err := signalEnds(ctx, tx, runs, runCauses, timers); err != nil {
 		return nil, err
 	}
 	for i, p := range batch {
@@ -152,7 +152,7 @@ func (r *Scheduler) endRuns(ctx context.Context, tx *store.Tx, batch []*pendingE
 			if err != nil {
 				return nil, err
 			}
-			ended = append(ended, committedEnd{run, d})
+			ended = append(ended, recordedEnd{run, d})
 		}
 	}
 	shown, err := showMedia(ctx, tx, runs)
@@ -237,7 +237,7 @@ func (r *Scheduler) withOriginalReason(ctx context.Context, tx *store.Tx, run re
 
 // failCrashedRun fails a run that has crashed its server too often. The last owner may still be alive but silent.
 // Therefore it touches the workspace, so that no call that the gate judged before can be recorded afterwards.
-func (r *Scheduler) failCrashedRun(ctx context.Context, tx *store.Tx, run reeve.Run) ([]committedEnd, error) {
+func (r *Scheduler) failCrashedRun(ctx context.Context, tx *store.Tx, run reeve.Run) ([]recordedEnd, error) {
 	if err := tx.IncrementRevision(ctx, run.WorkspaceID); err != nil {
 		return nil, err
 	}

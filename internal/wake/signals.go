@@ -7,9 +7,9 @@ import (
 	"reeve/internal/store"
 )
 
-// recordEndSignals wakes the agents that watch the answers of agents or the ends of scheduled runs. The causes are the
+// signalEnds wakes the agents that watch the answers of agents or the ends of scheduled runs. The causes are the
 // runs with their original reasons.
-func recordEndSignals(ctx context.Context, tx *store.Tx, ended, causes []reeve.Run,
+func signalEnds(ctx context.Context, tx *store.Tx, ended, causes []reeve.Run,
 	timers map[string]*reeve.Timer) error {
 	var list []store.Signal
 	for i, run := range ended {
@@ -46,8 +46,8 @@ func newEndSignal(run reeve.Run, t reeve.Timer) store.Signal {
 		reeve.EntityChange{Kind: "schedule", ID: t.ID, Title: t.Name, Owner: t.UserID})
 }
 
-// recordFirings wakes the agents that watch the firings of schedules.
-func recordFirings(ctx context.Context, tx *store.Tx, due []reeve.Timer, fired []reeve.Wake) error {
+// signalFirings wakes the agents that watch the firings of schedules.
+func signalFirings(ctx context.Context, tx *store.Tx, due []reeve.Timer, fired []reeve.Wake) error {
 	byID := map[string]reeve.Timer{}
 	for _, t := range due {
 		byID[t.ID] = t

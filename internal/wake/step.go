@@ -38,7 +38,7 @@ func (r *Scheduler) Step(ctx context.Context, n int) (runs []reeve.Run, next tim
 	// Cleared before the transaction: an orphan that appears during it is left to the next step.
 	r.mayHaveOrphans, r.uncertainSeen = false, uncertain
 	r.mu.Unlock()
-	var ended []committedEnd
+	var ended []recordedEnd
 	for again := true; again; { // repeat without the unreadable wake until all due wakes can be read
 		runs, next, ended, err = r.stepInTx(ctx, n, findOrphans)
 		var u *unreadableWake
@@ -71,7 +71,7 @@ func (r *Scheduler) Step(ctx context.Context, n int) (runs []reeve.Run, next tim
 
 // stepInTx executes one transaction of Step. It also returns the runs that it ended.
 func (r *Scheduler) stepInTx(ctx context.Context, n int,
-	findOrphans bool) (runs []reeve.Run, next time.Duration, ended []committedEnd, err error) {
+	findOrphans bool) (runs []reeve.Run, next time.Duration, ended []recordedEnd, err error) {
 	var unreadable *unreadableWake // kept apart because the store may replace the error that aborts a transaction
 	var now time.Time
 	var nextTimer, nextWake []int64 // due times in milliseconds

@@ -33,7 +33,7 @@ func (r *Scheduler) fireTimers(ctx context.Context, tx *store.Tx, due []reeve.Ti
 	if err := tx.Queue().InsertWakes(ctx, wakes); err != nil {
 		return false, err
 	}
-	if err := recordFirings(ctx, tx, due, wakes); err != nil {
+	if err := signalFirings(ctx, tx, due, wakes); err != nil {
 		return false, err
 	}
 	return len(due) == maxTimersPerStep, tx.Queue().AdvanceTimers(ctx, due)
