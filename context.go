@@ -16,7 +16,7 @@ func CancelCause(ctx context.Context) *Error {
 	return why
 }
 
-// DetachFromShutdown returns a context for the calls of a run. It is canceled when the run is ended (see
+// DetachFromShutdown returns a context for the calls of a run. It is cancelled when the run is ended (see
 // [CancelCause]), but not when the server shuts down, because a call refused at shutdown would be recorded as made.
 func DetachFromShutdown(ctx context.Context) (context.Context, context.CancelFunc) {
 	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))

@@ -17,7 +17,7 @@ const (
 	ApprovalRequired Code = "APPROVAL_REQUIRED"       // a person must approve first; the call is parked
 	AssemblyFailed   Code = "CONTEXT_ASSEMBLY_FAILED" // the prompt could not be assembled
 	BudgetExceeded   Code = "BUDGET_EXCEEDED"         // the call would exceed a budget
-	Canceled         Code = "CANCELED"                // the caller canceled the request, or the run was ended
+	Canceled         Code = "CANCELED"                // the caller cancelled the request, or the run was ended
 	// Conflict means that the operation id was used with other arguments, or that the state forbids the change.
 	Conflict        Code = "CONFLICT"
 	Corrupt         Code = "CORRUPT"          // a row of the database cannot be read

@@ -142,8 +142,8 @@ type ImportOutcome string
 // The outcomes of importing a note.
 const (
 	NoteCreated ImportOutcome = "created" // the note is new
-	NoteExists  ImportOutcome = "exists"  // it was imported before, or the user has an equal note
-	NoteSkipped ImportOutcome = "skipped" // it is not valid
+	NoteExists  ImportOutcome = "exists"  // the note was imported before, or the user has an equal note
+	NoteSkipped ImportOutcome = "skipped" // the note is not valid
 )
 
 // ImportedNote is what an import did with one note.

@@ -88,7 +88,7 @@ type RunState string
 // The states of a run.
 const (
 	RunRunning   RunState = "running"
-	RunParked    RunState = "parked"    // one of its calls waits, for a person or for another agent
+	RunParked    RunState = "parked"    // one of the calls waits for a person or for another agent
 	RunCompleted RunState = "completed" // its brain finished
 	RunFailed    RunState = "failed"    // its brain could not continue
 	RunSkipped   RunState = "skipped"   // the agent was stopped or destroyed before the run started

@@ -196,8 +196,8 @@ func (s ChecklistService) SplitItems(ctx context.Context, r reeve.ChecklistItemS
 // TimeFilter selects time entries. Times are RFC 3339 with an offset.
 type TimeFilter struct {
 	Task    string // on one task. Default: on any
-	From    string // that end after this
-	To      string // that start before this
+	From    string // only entries that end after this time
+	To      string // only entries that start before this time
 	Running bool   // only the running timer
 	Page
 }

@@ -67,7 +67,7 @@ func (c Config) addLine(err error) error {
 // configSource is a config file and the positions of its settings.
 type configSource struct {
 	file    string
-	lines   map[string]int      // by setting, such as python.memory_mb or http_allow.0
+	lines   map[string]int      // line of each setting, such as python.memory_mb or http_allow.0
 	anchors map[string]ast.Node // the values of YAML aliases
 }
 

@@ -66,7 +66,7 @@ func (m *anthropicModel) readStream(ctx context.Context, res *http.Response, d *
 		return Answer{}, err
 	}
 	stop := ""
-	signatures := map[string]*strings.Builder{} // of the thinking blocks, by key
+	signatures := map[string]*strings.Builder{} // signatures of the thinking blocks, by key
 	for data, err := range d.events(ctx, res.Body) {
 		if err != nil {
 			return Answer{}, err

@@ -156,7 +156,7 @@ func (u pendingCalls) pop(id string) (a *pendingCall, known bool) {
 func pairResults(ms []Message) []Message {
 	seen := map[string]bool{}
 	open := pendingCalls{}
-	calls := map[int][]*pendingCall{} // by the message that made them
+	calls := map[int][]*pendingCall{} // pending calls by the index of the message that made them
 	for i := range ms {
 		for j := range ms[i].Parts {
 			switch p := &ms[i].Parts[j]; p.Type {

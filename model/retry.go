@@ -11,7 +11,7 @@ import (
 // Limits of retries.
 const (
 	maxTries   = 3
-	tryTimeout = 120 * time.Second // of one try
+	tryTimeout = 120 * time.Second // timeout of one try
 	maxWait    = 30 * time.Second  // upper bound of a provider's RetryAfter, because a person may be waiting
 )
 

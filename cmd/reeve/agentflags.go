@@ -68,7 +68,7 @@ func (f *agentFlags) toRequest(c *cobra.Command) (r api.AgentRequest, err error)
 	}
 	if isSet("throttle") {
 		if f.throttle < 0 || f.throttle%time.Millisecond != 0 {
-			return r, usagef("--throttle must be a whole number of milliseconds and not negative, such as 30s")
+			return r, usagef("--throttle must be a duration of whole milliseconds, such as 30s, and not negative")
 		}
 		ms := f.throttle.Milliseconds()
 		r.ThrottleMS = &ms

@@ -32,8 +32,8 @@ type source struct {
 	typeErrs []types.Error
 }
 
-// load parses and type-checks the package in dir. It uses the go command only for the imports of the package, so that
-// a broken generated file, or a call of a function that is not generated yet, does not cause an error.
+// load parses and type-checks the package in dir. It uses the go command only for the imports of the package. Therefore
+// a broken generated file, or a call of a function that is not generated yet, causes no error.
 func load(dir, out string) (*source, error) {
 	src := &source{problems: problems{fset: token.NewFileSet()}, info: types.Info{Defs: map[*ast.Ident]types.Object{}}}
 	if err := src.parseFiles(dir, out); err != nil {
@@ -75,7 +75,7 @@ func (s *source) parseFiles(dir, out string) error {
 			continue
 		}
 		if ok, err := build.Default.MatchFile(dir, name); err == nil && !ok {
-			continue // for another platform; if matching fails, the parser reports the error with its line
+			continue // the file is for another platform; if matching fails, the parser reports the error with its line
 		}
 		path := filepath.Join(dir, name)
 		text, err := os.ReadFile(path)

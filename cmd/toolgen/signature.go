@@ -17,20 +17,20 @@ const reevePath = "reeve"
 
 // tool is a marked function.
 type tool struct {
-	pos    token.Pos            // of the function's name
+	pos    token.Pos            // position of the function's name
 	fn     string               // the function's name
-	decl   reeve.Tool           // from the directive and the doc comment
+	decl   reeve.Tool           // tool as described by the directive and the doc comment
 	keyPos map[string]token.Pos // positions of the keys of the directive
 	verify string               // name of the verify function, or empty
 	params []param              // the arguments, unless they are one struct
-	args   types.Type           // that struct
+	args   types.Type           // type of the argument struct
 	result types.Type           // nil if the function returns only an error
 }
 
 // param is an argument: a field of the struct that arguments are decoded into.
 type param struct {
-	field    string // in Go
-	name     string // in JSON
+	field    string // name of the field in Go
+	name     string // name of the field in JSON
 	doc      string
 	typ      types.Type
 	optional bool

@@ -13,7 +13,7 @@ import (
 // agentNames caches the names of the agents that speak in a conversation.
 type agentNames struct {
 	self  string
-	names map[string]string // by agent id
+	names map[string]string // names by agent id
 }
 
 func newAgentNames(self reeve.Agent) *agentNames {
@@ -70,9 +70,9 @@ func (v *assembly) showsWordsOnly(t TurnSnapshot, said reeve.MessageInfo) bool {
 	return t.AgentID != v.run.AgentID || said.Agent != ""
 }
 
-// wordsOnly returns a turn that another agent answered or asked for, with its text and without its calls. The text of
-// other agents is in user messages, after their names. The turn is left out, with false, if this agent asked for it:
-// its answer is the result of a call.
+// wordsOnly returns a turn that another agent answered or asked for, with its text but without its calls. The text of
+// other agents becomes user messages that begin with the agent's name. If this agent asked for the turn, wordsOnly
+// returns false, because the answer of the turn is already the result of a call.
 func (v *assembly) wordsOnly(ctx context.Context, s *store.Snap, people *agentNames, t TurnSnapshot, said model.Message,
 	l *runLog) (TurnSnapshot, bool, error) {
 	if l.info.Agent == v.run.AgentID {
@@ -105,7 +105,7 @@ func (v *assembly) wordsOnly(ctx context.Context, s *store.Snap, people *agentNa
 	return t, true, nil
 }
 
-// agentMessage returns text of the turn's agent as a message for the agent to.
+// agentMessage returns a text of the turn's agent as a message of the request for the agent with id to.
 func (t TurnSnapshot) agentMessage(to, name, text string) model.Message {
 	if t.AgentID == to {
 		return model.NewTextMessage(model.Assistant, text)

@@ -52,14 +52,14 @@ type TurnSnapshot struct {
 	Messages []model.Message `json:"messages" doc:"Messages for the model; of other agents only their text, after their names"`
 }
 
-// ActiveTurn is another turn that is under way.
+// ActiveTurn is another turn of the conversation that is still in progress.
 type ActiveTurn struct {
 	ID      string        `json:"id"`
 	Input   string        `json:"input"`
 	Pending []PendingCall `json:"pending,omitempty"`
 }
 
-// PendingCall is a call whose result is still to come.
+// PendingCall is a call that has no result yet.
 type PendingCall struct {
 	Tool        string    `json:"tool"`
 	OperationID string    `json:"operation_id"`
@@ -105,8 +105,8 @@ func (v *modelRun) assembleRequest(ctx context.Context) (r model.Request, err er
 	return r, err
 }
 
-// assemblyInput gathers the input of the assembler. The settings bound how much it reads, whatever the length of the
-// conversation.
+// assemblyInput reads the input of the assembler. The settings limit how much it reads, however long the conversation
+// is.
 func (v *assembly) assemblyInput(ctx context.Context, tools []ToolDefinition) (AssemblyInput, error) {
 	in := AssemblyInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(),
 		TurnID: v.run.ID, UserID: v.run.UserID, Agent: v.agent.Name,
@@ -235,7 +235,7 @@ func (v *assembly) listActiveTurns(ctx context.Context, s *store.Snap) ([]Active
 	var out []ActiveTurn
 	for _, r := range runs {
 		if slices.ContainsFunc(v.run.Ancestors, func(a reeve.Ancestor) bool { return a.RunID == r.ID }) {
-			continue // it called this turn
+			continue // that turn called this one
 		}
 		t := ActiveTurn{ID: r.ID, Input: r.Input}
 		ops, err := s.Chat().OpenOperations(ctx, v.run.WorkspaceID, r.ID, 20)

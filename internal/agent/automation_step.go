@@ -166,7 +166,7 @@ func (s *automationStep) Extract(ctx context.Context, in ExtractionInput) ([]str
 	return out.Notes, nil
 }
 
-// attachments holds the bytes of attachments while a script has the messages.
+// attachments holds the bytes of attachments while a script works on the messages.
 type attachments [][]byte
 
 const attachmentScheme = "attachment:"
@@ -188,7 +188,7 @@ func (k *attachments) remove(list []model.Message) []model.Message {
 	return out
 }
 
-// restore puts the bytes back into a part.
+// restore replaces the reference in a part by the bytes that remove took out.
 func (k attachments) restore(p *model.Part) error {
 	number, ours := strings.CutPrefix(p.URL, attachmentScheme)
 	if !ours {

@@ -60,7 +60,7 @@ func (v *modelRun) callAwaited(ctx context.Context, calls []*answerCall) (waits 
 	return waits
 }
 
-// countLeading counts the leading calls whose tools satisfy such.
+// countLeading counts how many calls at the beginning of a list have a tool for which such returns true.
 func (v *modelRun) countLeading(calls []*answerCall, such func(reeve.Tool) bool) int {
 	for n, c := range calls {
 		if !slices.ContainsFunc(v.tools, func(t reeve.Tool) bool { return t.ID == c.Name && such(t) }) {

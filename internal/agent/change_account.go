@@ -17,18 +17,18 @@ import (
 const (
 	maxWakesRead       = 1000 // wakes whose changes are merged
 	maxEntitiesShown   = 20
-	maxFieldsShown     = 8    // of one entity
-	maxAuthorsShown    = 5    // of one entity
-	maxReasonsShown    = 2    // of one entity
-	maxChangeIDsShown  = 3    // of one entity
+	maxFieldsShown     = 8    // fields of one entity
+	maxAuthorsShown    = 5    // authors of changes of one entity
+	maxReasonsShown    = 2    // reasons of changes of one entity
+	maxChangeIDsShown  = 3    // ids of changes of one entity
 	maxChangeValue     = 120  // bytes of a value, a title or a reason
-	maxAccountSize     = 5000 // bytes, without the lines at its end
-	maxOtherNamesShown = 5    // watched names without an entity
+	maxAccountSize     = 5000 // bytes of the account, without the lines at its end
+	maxOtherNamesShown = 5    // watched names that belong to no entity
 )
 
 // changeAccount merges changes into one account: one entry per entity, from its first value to its last.
 type changeAccount struct {
-	entities map[string]*accountEntry // by kind and id
+	entities map[string]*accountEntry // entries by kind and id
 	order    []string                 // keys of entities, in order of their first change
 	hidden   int                      // changed entities that the reader may not see
 	redact   func(text string) string // removes secrets and shortens
@@ -40,7 +40,7 @@ type accountEntry struct {
 	edits   int
 	authors []string
 	reasons []string
-	ids     []string // of the changes, newest last
+	ids     []string // ids of the changes, newest last
 }
 
 // add merges a change into the account. The author is a name for the reader.
@@ -117,7 +117,7 @@ func (a *changeAccount) renderEntry(b *strings.Builder, e *accountEntry) {
 	fmt.Fprintf(b, "    change: %s\n", strings.Join(ids, ", "))
 }
 
-// quote returns a text from the data in quotes, so that it cannot be taken for a part of the account.
+// quote returns a text from the data in quotes, so that a model cannot mistake it for a part of the account.
 func (a *changeAccount) quote(text string) string {
 	if text == "" {
 		return "none"

@@ -25,8 +25,8 @@ const (
 	personRecheck = 30 * time.Second
 )
 
-// Deadlines resolves calls between agents whose time is up, or whose run ended without a report. No process owns such a
-// call: if several processes resolve it, the store accepts only the first write.
+// Deadlines resolves calls between agents that have timed out, or whose run ended without reporting. Such a call
+// belongs to no process. If several processes resolve it, the store accepts only the first write.
 type Deadlines struct {
 	calls *Delegation
 	runs  RunEnder
@@ -94,7 +94,7 @@ func (d *Deadlines) resolveCall(ctx context.Context, op reeve.Operation) {
 }
 
 // tryResolveCall ends the run that a call waits for, or stores the result of the call. While the run waits for a
-// person, the call is postponed: a person's time does not count.
+// person, it postpones the call, because that time does not count.
 func (d *Deadlines) tryResolveCall(ctx context.Context, op reeve.Operation) error {
 	var run reeve.Run
 	var begun, goesOn bool
@@ -124,7 +124,7 @@ func (d *Deadlines) tryResolveCall(ctx context.Context, op reeve.Operation) erro
 	})
 }
 
-// postpone sets when a call is checked again.
+// postpone sets the time at which a call is checked again.
 func (d *Deadlines) postpone(ctx context.Context, op reeve.Operation, wait time.Duration) error {
 	return d.calls.DB.Update(ctx, func(tx *store.Tx) error {
 		is, next := op, tx.Now().Add(wait)

@@ -10,8 +10,8 @@ import (
 	"reeve/internal/store"
 )
 
-// Extractor returns notes of a finished turn that the agent should remember. Its failure does not fail the turn, which
-// is only flagged.
+// Extractor returns notes of a finished turn that the agent should remember. If it fails, the turn does not fail but
+// records the problem.
 type Extractor interface {
 	Extract(ctx context.Context, in ExtractionInput) ([]string, error)
 }
@@ -34,7 +34,7 @@ type Exchange struct {
 	Calls    []ExchangeCall `json:"calls,omitempty"`
 }
 
-// ExchangeCall is a call of a move with its result.
+// ExchangeCall is a call of an exchange with its result.
 type ExchangeCall struct {
 	ID      string          `json:"id"`
 	Tool    string          `json:"tool"`

@@ -79,7 +79,7 @@ func argsAsJSON(args json.RawMessage) json.RawMessage {
 	if json.Valid(args) {
 		return args
 	}
-	text, _ := json.Marshal(string(args)) // a string marshals
+	text, _ := json.Marshal(string(args)) // encoding a string cannot fail
 	return text
 }
 
@@ -119,7 +119,7 @@ func (v *modelRun) sendDiscard(ctx context.Context) error {
 		reeve.Frame{Type: reeve.FrameToken, Discard: true})
 }
 
-// sendWaiting tells clients that a call waits for a person. A call that waits only for its outcome is not reported.
+// sendWaiting tells clients that a call waits for a person. It reports nothing if the call only waits for its outcome.
 func (v *modelRun) sendWaiting(ctx context.Context, c *answerCall, r reeve.Result) error {
 	if r.ApprovalID == "" && r.State != reeve.Unknown {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"reeve/internal/store"
 )
 
-// longTurnPage is how many messages of a long turn are read at once.
+// longTurnPage is the number of messages of a long turn that are read at once.
 const longTurnPage = 10 * messagesPerTurn
 
 // describeLongTurn returns an earlier turn without its messages, because the turn is too long to be read together with
@@ -56,9 +56,9 @@ func (v *assembly) readLongTurn(ctx context.Context, s *store.Snap, people *agen
 	return p, true, nil
 }
 
-// readLongTurnMessages reads the messages of a turn in pages, while they may fit into the tokens left. A call and its
-// result are two parts of a request, so a turn that costs more than twice the tokens left cannot fit. Of such a turn it
-// returns the first message and the last ones. If only words are shown, calls are left out.
+// readLongTurnMessages reads the messages of a turn in pages, as long as they may fit into the tokens that are left. A
+// call and its result are two parts of a request, so a turn that costs more than twice the tokens left cannot fit. Of
+// such a turn it returns the first message and the last ones. If only words are shown, it leaves out calls.
 func (v *assembly) readLongTurnMessages(ctx context.Context, s *store.Snap, p pastTurn,
 	left int) (list []reeve.Message, whole bool, err error) {
 	for last, cost := "", 0; cost <= 2*left; {

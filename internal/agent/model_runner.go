@@ -71,12 +71,12 @@ type modelRun struct {
 	runInfo
 	tools        []reeve.Tool
 	clientTools  []model.Tool    // tools that the client itself executes
-	isClientTool map[string]bool // by tool name
+	isClientTool map[string]bool // names of clientTools
 	base         *model.Request  // request at the beginning of the turn; nil until assembled
 	// summarizeUpTo is the last turn or run that should be summarized, because the model no longer gets all of them.
 	summarizeUpTo   string
-	deferred        map[string]bool // by action: calls whose results come later
-	reportedResults map[string]bool // by action: calls whose results were sent to clients
+	deferred        map[string]bool // action ids of calls whose results come later
+	reportedResults map[string]bool // action ids of calls whose results were sent to clients
 	streamedText    strings.Builder // streamed text of the current answer
 	discardSent     bool            // clients were told to discard the text of an interrupted answer
 }

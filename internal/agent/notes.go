@@ -14,7 +14,7 @@ import (
 
 const (
 	maxMatchingNotes = 8      // notes that fit the user's message
-	maxLatestNotes   = 4      // pinned notes, filled up with the latest ones
+	maxLatestNotes   = 4      // pinned notes, and latest notes if there are fewer pinned ones
 	maxNotesPerTurn  = 5      // notes extracted from one turn
 	maxTranscript    = 40_000 // bytes of a turn that notes are extracted from
 	maxNoteTokens    = 800    // tokens of the answer with the notes
@@ -37,7 +37,7 @@ type Recaller interface {
 	EncodeQuery(ctx context.Context, text string) (vector []float32, problem string)
 	// RecallIn returns the notes that fit a query, best first.
 	RecallIn(ctx context.Context, s *store.Snap, q reeve.NoteQuery, vector []float32) ([]reeve.NoteHit, error)
-	// Wakeup reports that notes have changed.
+	// Wakeup makes the recaller compute the vectors of new notes now.
 	Wakeup()
 }
 
@@ -50,8 +50,8 @@ func (v *runInfo) encodeInput(ctx context.Context) []float32 {
 	return vector
 }
 
-// recallNotes reads the user's notes that may be relevant to the turn: those that fit the message, best first, then the
-// pinned and the latest ones. Their number is bounded.
+// recallNotes reads a limited number of the user's notes that may be relevant to the turn: first those that fit the
+// message, best first, then the pinned and the latest ones.
 func (v *runInfo) recallNotes(ctx context.Context, s *store.Snap, vector []float32) ([]reeve.Note, error) {
 	if !v.set.Notes {
 		return nil, nil
@@ -110,7 +110,7 @@ func (v *modelRun) extractWithModel(ctx context.Context, in ExtractionInput) err
 		Messages: []model.Message{model.NewTextMessage(model.User, b.String())}}
 	var notes []string
 	cost := model.EstimateCost(v.Model, r)
-	cost.MinOutput = cost.Output // a part of the notes is useless
+	cost.MinOutput = cost.Output // an answer that is cut off cannot be used
 	return v.Gate.AskModel(ctx, v.caller(), cost, func(ctx context.Context, _ int64) (spent reeve.Amount,
 		err error) {
 		start := reeve.Monotonic()

@@ -14,9 +14,9 @@ import (
 // messagesPerTurn is the average number of messages read for one earlier turn.
 const messagesPerTurn = 20
 
-// recentTurns returns the earlier turns and notices, oldest first: as many as the settings allow and as fit. Only turns
-// that are not cached are read, in bounded batches. Long turns are read separately. Open turns that called this one are
-// included.
+// recentTurns returns the earlier turns and notices, oldest first: as many as the settings allow and as fit. It reads
+// only turns that are not cached, in batches of limited size, and long turns separately. It includes open turns that
+// called this one.
 func (v *assembly) recentTurns(ctx context.Context, s *store.Snap, people *agentNames) ([]TurnSnapshot, error) {
 	out := []TurnSnapshot{}
 	n := *v.set.RecentTurns

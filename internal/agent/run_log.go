@@ -42,7 +42,7 @@ func (m *modelAnswer) hasSeen(c *answerCall) bool {
 // answerCall is one call of an answer.
 type answerCall struct {
 	model.Part
-	ordinal     int // position among all calls of the run
+	ordinal     int // number of the call among all calls of the run
 	answerIndex int
 	action      *reeve.Message
 	result      *reeve.Message
@@ -134,7 +134,7 @@ func parseAnswer(m *reeve.Message, n int, ordinal *int) (_ *modelAnswer, part bo
 
 const (
 	answerType = "answer"
-	partType   = "part" // of a cancelled answer
+	partType   = "part" // part of a cancelled answer
 )
 
 // findCall returns the call of the last answer that an action made, or nil. Actions of others, such as a person who
@@ -224,8 +224,8 @@ func (l *runLog) cutReason() reeve.CutReason {
 	return ""
 }
 
-// messages returns the run as messages for the model. Every call has exactly one result. A result that was missing when
-// the model was asked is reported as started, and follows as text when it has arrived.
+// messages returns the run as messages for the model. Every call has exactly one result. If a result was missing when
+// the model was asked, the call is reported as started. The result then follows as text once it has arrived.
 func (l *runLog) messages() []model.Message {
 	var out []model.Message
 	for i, m := range l.answers {

@@ -39,8 +39,8 @@ func remembers(run reeve.Run) bool {
 }
 
 // recallRuns returns the outcomes of earlier runs for the same user, as many as the settings allow, and the summary of
-// those before. The last runs of the same schedule go first, also when not all fit. If more runs should be summarized,
-// it sets summarizeUpTo. What it reads is bounded, whatever the number of runs.
+// the runs before them. If not all fit, the last runs of the same schedule go first. If more runs should be summarized,
+// it sets summarizeUpTo. The amount that it reads is limited, however many runs there are.
 func (v *assembly) recallRuns(ctx context.Context, s *store.Snap) (shown []PastRun, summary string, err error) {
 	n := *v.set.RecentRuns
 	if n == 0 || !remembers(v.run) {
@@ -62,7 +62,7 @@ func (v *assembly) recallRuns(ctx context.Context, s *store.Snap) (shown []PastR
 	return shown, summary, err
 }
 
-// choosePastRuns returns the outcomes to show: of the two lists, which are newest first, as many as fit.
+// choosePastRuns chooses the outcomes to show from two lists, which are newest first. It returns as many as fit.
 func (v *assembly) choosePastRuns(own, latest []reeve.Run) []PastRun {
 	var mine, others []PastRun
 	left := v.set.RunMemoryTokens
@@ -155,5 +155,5 @@ func (v *runInfo) makesSummaries() bool {
 	return provider != rehearsalProvider
 }
 
-// rehearsalProvider is the provider that needs no key and understands nothing.
+// rehearsalProvider is the provider of the rehearsal model, which needs no key and cannot summarize.
 const rehearsalProvider = "rehearsal"

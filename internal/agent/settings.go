@@ -20,7 +20,8 @@ const (
 	defaultRunMemory     = 2000
 )
 
-// readSettings parses an agent's config and fills the defaults. The gate validated the config when it was set.
+// readSettings parses an agent's config and fills in the defaults. gate.CheckAgentConfig validated the config when it
+// was set.
 func readSettings(config json.RawMessage) (Settings, error) {
 	s, err := reeve.ParseAgentConfig(bytes.TrimSpace(config))
 	return withDefaults(s), err

@@ -19,7 +19,7 @@ const (
 	maxShownValue       = 200  // bytes of a title, a key or a preference in a request
 )
 
-// AgentMemory is what the assembler gets of an agent's state.
+// AgentMemory is the part of an agent's state that the assembler receives.
 type AgentMemory struct {
 	PrimaryGoal   string            `json:"primary_goal,omitempty"`
 	ActiveTask    *OpenLoop         `json:"active_task,omitempty"`
@@ -30,7 +30,8 @@ type AgentMemory struct {
 	NextWakeAt    *time.Time        `json:"next_wake_at,omitempty"`
 }
 
-// OpenLoop is something to return to. Title is empty unless it is a task that the agent may read.
+// OpenLoop is an open loop of the agent's state: a thing to return to. Title is empty unless it is a task that the
+// agent may read.
 type OpenLoop struct {
 	ID     string           `json:"id"`
 	Title  string           `json:"title,omitempty"`
@@ -81,8 +82,8 @@ func (v *assembly) readMemory(ctx context.Context, s *store.Snap) (*AgentMemory,
 	return out, nil
 }
 
-// findTasks returns the tasks with the given ids that the agent may read. It returns none to a run that acts for other
-// agents, whose categories may be narrower.
+// findTasks returns the tasks with the given ids that the agent may read. It returns no tasks if the run acts for other
+// agents, because their categories may be narrower.
 func (v *assembly) findTasks(ctx context.Context, s *store.Snap, ids []string) ([]reeve.Task, error) {
 	if len(ids) == 0 || len(v.agent.Categories) == 0 || len(v.run.Ancestors) > 0 || len(v.run.OnBehalfOf) > 0 {
 		return nil, nil

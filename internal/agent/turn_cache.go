@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// pastTurn is an earlier turn as the model gets it.
+// pastTurn is an earlier turn in the form in which the model receives it.
 type pastTurn struct {
 	TurnSnapshot
 	firstMessage string // id of its first message

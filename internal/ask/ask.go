@@ -1,5 +1,5 @@
-// Package ask lets tools ask the model of their agent. A question is asked within the budgets of the caller, and once
-// within a run: a tool that is called again, for example after a crash, gets the stored answer.
+// Package ask lets tools ask the model of their agent. The budgets of the calling agent pay for the answer. Within a
+// run each question is asked once: if a tool is called again, for example after a crash, it gets the stored answer.
 package ask
 
 import (
@@ -19,10 +19,10 @@ type Gate interface {
 		save func(context.Context, *store.Tx) error) error
 }
 
-// Models has the models of the server.
+// Models returns models of the server by name.
 type Models interface {
-	// Model returns the model that answers. With a name that the server does not know, or that only rehearses, it
-	// returns an error.
+	// Model returns the model with a name. It returns an error if the server does not know the name, or if the model is
+	// a rehearsal model.
 	Model(name string) (model.Model, error)
 }
 
@@ -88,7 +88,7 @@ func (s *Service) modelName(ctx context.Context, inv *reeve.Invocation) (string,
 	return config.Model, err
 }
 
-// find returns the stored answer to a question of the run.
+// find returns the stored answer to a question of the run, or false if there is none.
 func (s *Service) find(ctx context.Context, inv *reeve.Invocation, hash string) (a Answer, found bool, err error) {
 	if inv.Run == "" {
 		return a, false, nil
@@ -102,7 +102,7 @@ func (s *Service) find(ctx context.Context, inv *reeve.Invocation, hash string) 
 		return a, false, err
 	}
 	if json.Unmarshal([]byte(text), &a) != nil {
-		return a, false, nil // it is asked again
+		return a, false, nil // without a valid answer the question is asked again
 	}
 	return a, true, nil
 }

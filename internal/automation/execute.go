@@ -239,7 +239,7 @@ func (w *execution) failureClass(err error, e *reeve.Error) reeve.FailureClass {
 	if w.fatalErr != nil {
 		return reeve.FailureClassOf(reeve.CodeOf(w.fatalErr))
 	}
-	if isModelFailure(reeve.CodeOf(err)) { // from an agent that the script asked
+	if isModelFailure(reeve.CodeOf(err)) { // the model of an agent that the script asked failed
 		return reeve.FailureClassOf(reeve.CodeOf(err))
 	}
 	switch js.KindOf(err) {

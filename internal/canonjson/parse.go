@@ -23,8 +23,8 @@ const maxQuoted = 24
 var tooDeep = fmt.Sprintf("nesting deeper than %d", maxDepth)
 
 // Parse parses one JSON value as encoding/json does, with numbers as json.Number. It fails with an *Error on invalid
-// UTF-8, duplicate keys, lone surrogates, numbers outside the range of a double, numbers of more than 2000 characters,
-// nesting deeper than 100, and text after the value.
+// UTF-8, duplicate keys, lone surrogates, and text after the value. It also refuses nesting deeper than 100, numbers
+// outside the range of a double, and numbers of more than 2000 characters.
 func Parse(b []byte) (any, error) {
 	if !utf8.Valid(b) {
 		return nil, newError(b, invalidUTF8At(b), "bytes that are not UTF-8")

@@ -15,7 +15,7 @@ import (
 const (
 	MaxContentBytes    = 1_000_000 // bytes of text
 	MaxAttachments     = 20
-	MaxAttachmentBytes = 20 << 20 // of all attachments together
+	MaxAttachmentBytes = 20 << 20 // bytes of all attachments of a message together
 	BodyLimit          = 32 << 20
 	maxVariables       = 100
 	maxTools           = 200

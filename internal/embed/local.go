@@ -16,25 +16,26 @@ import (
 
 const (
 	idleTime   = 5 * time.Minute // how long unused weights stay in memory
-	maxWindows = 8               // windows of a text that are encoded
-	maxBytes   = 8 << 10         // of a text that are read; the windows hold less of most texts
+	maxWindows = 8               // maximum number of windows that are encoded of one text
+	maxBytes   = 8 << 10         // bytes that are read of a text; the windows cover less of most texts
 )
 
-// Local encodes texts with the model that this program carries. The model knows English best. Of a long text it
-// encodes the first 1,024 tokens, about 4,000 letters, in windows of equal size and returns the mean of their vectors.
+// Local encodes texts with the model that is built into this program. The model knows English best. Of a long text it
+// encodes the first 1,024 tokens, about 4,000 letters, in windows of equal size. The result is the mean of the windows'
+// vectors.
 //
-// The first Encode loads the weights; they are dropped when there was no Encode for five minutes. Local is safe for
+// The first Encode loads the weights. They are unloaded after five minutes without an Encode. Local is safe for
 // concurrent use. It encodes at most GOMAXPROCS texts at once.
 type Local struct {
 	files fs.FS
-	slots chan struct{} // a place for each text that is being encoded
+	slots chan struct{} // limits the texts that are encoded at the same time
 
 	mu    sync.Mutex
 	model *uselite.Model      // nil when it is not loaded
-	free  []*uselite.Encoding // of this model
+	free  []*uselite.Encoding // idle encodings of this model
 	users int                 // calls of Encode that use the model
 	uses  int                 // calls so far
-	timer *time.Timer         // drops the model
+	timer *time.Timer         // unloads the model when it fires
 }
 
 // NewLocal returns an encoder with the embedded model. Encode returns ErrMissing if this program has none.
@@ -112,7 +113,7 @@ func (l *Local) encode(ctx context.Context, model *uselite.Model, text string) [
 	return sum
 }
 
-// head returns the part of a text that is read.
+// head returns the beginning of a text, which is the part that is encoded.
 func head(text string) string {
 	if len(text) <= maxBytes {
 		return text
@@ -124,7 +125,8 @@ func head(text string) string {
 	return text[:end]
 }
 
-// windows splits tokens into as few parts as possible, of about equal size. There is at least one, perhaps empty.
+// windows splits tokens into as few parts as possible, of about equal size. It returns at least one part, which is
+// empty if there are no tokens.
 func windows(tokens []int32) [][]int32 {
 	tokens = tokens[:min(len(tokens), maxWindows*uselite.MaxTokens)]
 	n := max(1, (len(tokens)+uselite.MaxTokens-1)/uselite.MaxTokens)
@@ -135,7 +137,7 @@ func windows(tokens []int32) [][]int32 {
 	return parts
 }
 
-// acquire returns the model, loaded, and keeps it until release.
+// acquire loads the model if necessary and returns it. The model stays loaded until release.
 func (l *Local) acquire() (*uselite.Model, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,11 +165,11 @@ func load(files fs.FS) (m *uselite.Model, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // the file was only read, so an error has no effect
 	return uselite.Read(f)
 }
 
-// release ends a use of the model. If no other use remains, it drops the model after idleTime without a new use.
+// release ends one use of the model. When the last use ends, it starts the timer that unloads the model after idleTime.
 func (l *Local) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -178,7 +180,7 @@ func (l *Local) release() {
 	l.timer = time.AfterFunc(idleTime, func() { l.drop(uses) })
 }
 
-// drop forgets the model, if it was not used since.
+// drop unloads the model, unless it was used since the timer started.
 func (l *Local) drop(uses int) {
 	l.mu.Lock()
 	isIdle := l.uses == uses
@@ -187,7 +189,7 @@ func (l *Local) drop(uses int) {
 	}
 	l.mu.Unlock()
 	if isIdle {
-		debug.FreeOSMemory() // nothing else on an idle server would soon return the memory
+		debug.FreeOSMemory() // otherwise an idle server would keep the memory for a long time
 	}
 }
 

@@ -21,25 +21,25 @@ import (
 const (
 	openaiURL       = "https://api.openai.com/v1"
 	openaiBatch     = 64
-	maxTextBytes    = 24 << 10         // of a text that are sent: some 8,000 tokens, which models take
-	maxRequestBytes = 256 << 10        // of texts in one request
-	maxAnswerBytes  = 64 << 20         // of one answer
-	requestTime     = 60 * time.Second // for one request
+	maxTextBytes    = 24 << 10         // bytes that are sent of one text: about 8,000 tokens, which models accept
+	maxRequestBytes = 256 << 10        // bytes of all texts in one request
+	maxAnswerBytes  = 64 << 20         // bytes of one response
+	requestTime     = 60 * time.Second // timeout of one request
 )
 
 // OpenAIConfig describes a server with OpenAI's /embeddings endpoint. Ollama has one too, at
 // http://127.0.0.1:11434/v1.
 type OpenAIConfig struct {
-	BaseURL    string       // address without /embeddings; default https://api.openai.com/v1
-	Key        string       // API key; default none
+	BaseURL    string       // address without /embeddings. Default: https://api.openai.com/v1
+	Key        string       // API key. Default: none
 	Model      string       // name of the model, such as text-embedding-3-small; required
-	Dimensions int          // expected length of vectors; default that of the first answer
-	Batch      int          // most texts in one request; default 64
-	Client     *http.Client // default http.DefaultClient
+	Dimensions int          // expected length of vectors. Default: the length in the first response
+	Batch      int          // maximum number of texts in one request. Default: 64
+	Client     *http.Client // Default: http.DefaultClient
 }
 
-// OpenAI encodes texts on a server. It sends the first 24 KB of each text. Errors with the code Unavailable or
-// RateLimited are worth a retry; OpenAI itself does not retry. It is safe for concurrent use.
+// OpenAI encodes texts on a server. It sends the first 24 KB of each text. The caller should retry after errors with
+// the code Unavailable or RateLimited, because OpenAI does not retry. OpenAI is safe for concurrent use.
 type OpenAI struct {
 	config     OpenAIConfig
 	address    string
@@ -48,7 +48,7 @@ type OpenAI struct {
 	dimensions atomic.Int64 // 0 until they are known
 }
 
-// NewOpenAI returns an encoder that asks the server of c. It sends nothing before the first Encode.
+// NewOpenAI returns an encoder that asks the server in c. It sends nothing until Encode is called.
 func NewOpenAI(c OpenAIConfig) (*OpenAI, error) {
 	if c.BaseURL == "" {
 		c.BaseURL = openaiURL
@@ -98,7 +98,7 @@ func (o *OpenAI) Encode(ctx context.Context, texts []string) ([][]float32, error
 	return vectors, nil
 }
 
-// batch returns the texts of the next request, each as it is sent.
+// batch returns the texts of the next request, in the form in which they are sent.
 func (o *OpenAI) batch(texts []string) []string {
 	var batch []string
 	size := 0
@@ -163,7 +163,7 @@ func (o *OpenAI) request(parent context.Context, texts []string) ([][]float32, e
 	return o.vectors(data, len(texts))
 }
 
-// vectors reads an answer with n vectors.
+// vectors returns the n vectors of a response.
 func (o *OpenAI) vectors(data []byte, n int) ([][]float32, error) {
 	var answer openaiAnswer
 	if err := json.Unmarshal(data, &answer); err != nil {
@@ -191,7 +191,7 @@ func (o *OpenAI) vectors(data []byte, n int) ([][]float32, error) {
 		scaleToUnit(d.Embedding)
 		vectors[d.Index] = d.Embedding
 	}
-	if !o.dimensions.CompareAndSwap(0, int64(want)) && o.Dimensions() != want { // another answer was faster
+	if !o.dimensions.CompareAndSwap(0, int64(want)) && o.Dimensions() != want { // another response set the length first
 		return nil, o.invalid("vectors have %d and %d dimensions", o.Dimensions(), want)
 	}
 	return vectors, nil
@@ -206,29 +206,29 @@ func (o *OpenAI) refused(status int, h http.Header, body []byte) error {
 		return reeve.Errorf(reeve.ModelFailed, "the embeddings server requires payment %s", what).
 			Hintf("check the account's plan and balance")
 	case status == http.StatusTooManyRequests:
-		e := reeve.Errorf(reeve.RateLimited, "the embeddings server gets too many requests %s", what).
+		e := reeve.Errorf(reeve.RateLimited, "the embeddings server received too many requests %s", what).
 			Hintf("try again later")
 		e.RetryAfter = retryAfter(h)
 		return e
 	case status == http.StatusRequestTimeout || status >= 500:
-		e := reeve.Errorf(reeve.Unavailable, "the embeddings server fails %s", what).Hintf("try again later")
+		e := reeve.Errorf(reeve.Unavailable, "the embeddings server reported a failure %s", what).Hintf("try again later")
 		e.RetryAfter = retryAfter(h)
 		return e
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return reeve.Errorf(reeve.ModelFailed, "the embeddings server refuses the key %s", what).
+		return reeve.Errorf(reeve.ModelFailed, "the embeddings server refused the API key %s", what).
 			Hintf("check the API key of the embeddings server")
 	case status == http.StatusNotFound:
 		return reeve.Errorf(reeve.ModelFailed, "the embeddings server has no such model or address %s", what).
 			Hintf("check the model's name and the server's address")
 	case status >= 300 && status < 400:
-		return reeve.Errorf(reeve.ModelFailed, "the embeddings server redirects to another address %s", what).
-			Hintf("set the server's new address")
+		return reeve.Errorf(reeve.ModelFailed, "the embeddings server redirected to another address %s", what).
+			Hintf("set base_url to the server's new address")
 	default:
-		return reeve.Errorf(reeve.ModelFailed, "the embeddings server refuses the request %s", what)
+		return reeve.Errorf(reeve.ModelFailed, "the embeddings server refused the request %s", what)
 	}
 }
 
-// openaiError reads the forms that errors have among compatible servers: an object or a text.
+// openaiError is the error in a response. Compatible servers send it as an object or as text.
 func openaiError(body []byte) (kind, message string) {
 	var answer struct {
 		Error json.RawMessage `json:"error"`
@@ -250,8 +250,8 @@ func openaiError(body []byte) (kind, message string) {
 	return "", string(body)
 }
 
-// lost returns the error for a connection that failed. The network's error is kept as text, without the address, which
-// may contain a secret.
+// lost returns the error for a connection that failed. It keeps the text of the network error but removes the address,
+// which may contain a secret.
 func (o *OpenAI) lost(ctx context.Context, err error) error {
 	if err := interrupted(ctx); err != nil {
 		return err
@@ -267,19 +267,19 @@ func (o *OpenAI) lost(ctx context.Context, err error) error {
 // invalid returns the error for an answer that is not in OpenAI's form.
 func (o *OpenAI) invalid(format string, args ...any) *reeve.Error {
 	return reeve.Errorf(reeve.ModelFailed, "the answer of the embeddings server is invalid: %s",
-		o.quote(fmt.Sprintf(format, args...))).Hintf("check that the address is one of an OpenAI-compatible server")
+		o.quote(fmt.Sprintf(format, args...))).Hintf("check that the address belongs to an OpenAI-compatible server")
 }
 
-// maxQuote is the length of a server's own words in an error.
+// maxQuote is the maximum length of the server's own text in an error.
 const maxQuote = 300
 
-// quote returns a server's words for an error: short, on one line, without the key.
+// quote returns the server's text for use in an error: shortened, on one line and without the key.
 func (o *OpenAI) quote(text string) string {
-	text = text[:min(len(text), 16*maxQuote)] // what is cut off here is not quoted in any case
+	text = text[:min(len(text), 16*maxQuote)] // the rest would be cut off below
 	return reeve.Truncate(strings.Join(strings.Fields(o.redactor.Text(text)), " "), maxQuote)
 }
 
-// retryAfter reads when to try again: milliseconds, seconds or a date.
+// retryAfter returns how long the server asks to wait. The header is in milliseconds, in seconds or a date.
 func retryAfter(h http.Header) time.Duration {
 	if d := backoff.RetryAfter(h.Get("Retry-After-Ms"), time.Millisecond); d > 0 {
 		return d

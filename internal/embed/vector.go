@@ -33,7 +33,8 @@ func Bits(v []float32) []byte {
 	return b
 }
 
-// Hamming returns the number of bits in which a and b differ. Bytes that only one of them has differ in every bit.
+// Hamming returns the number of bits in which a and b differ. If one is longer, all bits of its additional bytes count
+// as different.
 func Hamming(a, b []byte) int {
 	n := min(len(a), len(b))
 	distance := 8 * (len(a) + len(b) - 2*n)
@@ -48,7 +49,7 @@ func Hamming(a, b []byte) int {
 	return distance
 }
 
-// scaleBytes is the length of the scale before quantized values.
+// scaleBytes is the size of the scale at the beginning of a quantized vector.
 const scaleBytes = 4
 
 // Quantize returns a vector as a scale (float32, little endian) and a signed byte per dimension: 516 bytes for 512
@@ -76,8 +77,8 @@ func Quantize(v []float32) []byte {
 
 func isFinite(x float32) bool { return x-x == 0 }
 
-// Dot returns the inner product of q and a vector that Quantize returned; of vectors of length 1 it is their cosine. It
-// is 0 if the vectors have different lengths.
+// Dot returns the inner product of q and a vector that Quantize returned. For vectors of length 1 that is their cosine.
+// It returns 0 if the vectors have different lengths.
 func Dot(q []float32, quantized []byte) float32 {
 	if len(quantized) != scaleBytes+len(q) {
 		return 0

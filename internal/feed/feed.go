@@ -1,5 +1,5 @@
 // Package feed tells clients what committed transactions have changed, on this server and on others that share its
-// database. It keeps the last events in memory, so that a client that reconnects soon misses none.
+// database. It keeps the last events in memory, so that a client that reconnects soon misses no event.
 package feed
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	gatherTime   = 50 * time.Millisecond // changes within it are sent together
+	gatherTime   = 50 * time.Millisecond // changes within this time are sent together
 	pollInterval = 50 * time.Millisecond
 	keptEvents   = 4096
 )
@@ -36,17 +36,17 @@ type Feed struct {
 	db      *store.DB
 	log     *slog.Logger
 	process string
-	changed notify.Signal // of the store
+	changed notify.Signal // announcements of the store
 	batches int64         // batches that this server has stored
 
 	polling sync.Mutex       // serializes reads of the table
 	seen    map[string]int64 // last batch read of each other server
 
 	mu      sync.Mutex
-	epoch   string  // the numbers of other epochs mean nothing
+	epoch   string  // numbers can be compared only within one epoch
 	events  []Event // the last events, in order
 	last    int64   // number of the last event
-	floor   int64   // readers behind it have missed events
+	floor   int64   // readers at a lower number have missed events
 	readers int
 	more    chan struct{} // closed when there are new events
 }
@@ -85,8 +85,8 @@ func (f *Feed) isPolling() bool {
 	return f.readers > 0 && !f.db.SingleProcess()
 }
 
-// step publishes what was announced here and on other servers. If the exchange with the others fails, the readers on
-// both sides must read everything again.
+// step publishes the changes that were announced on this server and on others. If the exchange with other servers
+// fails, the readers of all servers must read everything again.
 func (f *Feed) step(ctx context.Context) error {
 	list, lost := f.db.TakeAnnounced()
 	f.publish(list, lost)
@@ -94,7 +94,7 @@ func (f *Feed) step(ctx context.Context) error {
 		return nil
 	}
 	if len(list) > 0 || lost {
-		f.batches++ // also if it fails: the gap tells the others
+		f.batches++ // also if the write fails: other servers then notice the gap
 		if err := f.db.Update(ctx, func(tx *store.Tx) error {
 			return tx.System().InsertAnnouncements(ctx, store.AnnouncementBatch{Process: f.process, N: f.batches,
 				Changes: list,
@@ -111,7 +111,7 @@ func (f *Feed) step(ctx context.Context) error {
 	return f.poll(ctx, false)
 }
 
-// poll reads the changes of other servers. If skip is set, it only notes how far they are.
+// poll reads the changes of other servers. If skip is set, it only records their position.
 func (f *Feed) poll(ctx context.Context, skip bool) error {
 	var batches []store.AnnouncementBatch
 	if err := f.db.View(ctx, func(s *store.Snap) (err error) {
@@ -170,16 +170,16 @@ type Reader struct {
 	position int64
 }
 
-// Subscribe returns a reader of the events after the one with an id, or from now on if the id is empty. It reports
-// whether the reader continues there; otherwise the client must read everything again. The caller must close the
-// reader.
+// Subscribe returns a reader of the events after the event with the given id. If id is empty, the reader begins with
+// the next event. The result continues reports whether no event was missed. If it is false, the client must read
+// everything again. The caller must close the reader.
 func (f *Feed) Subscribe(ctx context.Context, after string) (r *Reader, continues bool, err error) {
 	f.polling.Lock()
 	defer f.polling.Unlock()
 	f.mu.Lock()
 	isFirst := f.readers == 0
 	f.mu.Unlock()
-	if isFirst && !f.db.SingleProcess() { // nothing was read from the others meanwhile
+	if isFirst && !f.db.SingleProcess() { // until now this server did not read the changes of others
 		if err := f.poll(ctx, true); err != nil {
 			return nil, false, err
 		}
@@ -190,7 +190,7 @@ func (f *Feed) Subscribe(ctx context.Context, after string) (r *Reader, continue
 		f.epoch = newEpoch()
 	}
 	f.readers++
-	f.changed.Notify() // Run must begin to poll
+	f.changed.Notify() // makes Run begin to poll
 	r = &Reader{feed: f, epoch: f.epoch, position: f.last}
 	if after == "" {
 		return r, true, nil
@@ -233,7 +233,7 @@ func (r *Reader) Next(ctx context.Context, workspace string) (events []Event, mi
 	}
 }
 
-// take returns the events after the reader's position, and a channel that is closed when there are more.
+// take returns the events after the reader's position, and a channel that is closed when there are new events.
 func (r *Reader) take(workspace string) (events []Event, missed bool, more <-chan struct{}) {
 	f := r.feed
 	f.mu.Lock()

@@ -18,7 +18,7 @@ type Attempt struct {
 	earlierAttempts      int               // number of attempts before this Attempt, by this or another process
 	spent                reeve.Amount      // the cost of the attempts so far
 	mayHaveTakenEffect   bool              // an attempt with an ambiguous outcome may have taken effect
-	successfulInvocation *reeve.Invocation // of the attempt that succeeded or whose outcome is awaited
+	successfulInvocation *reeve.Invocation // invocation that succeeded or whose outcome is awaited
 }
 
 func newAttempt(rec *Recorder) *Attempt { return &Attempt{Decision: rec.Decision, rec: rec} }
@@ -136,7 +136,7 @@ func (d *Decision) withDeclaredCost(spent reeve.Amount) reeve.Amount {
 // elapsed returns how long the attempts so far have taken.
 func (a *Attempt) elapsed() time.Duration { return time.Duration(a.spent.Millis) * time.Millisecond }
 
-// waitBeforeRetry waits before another attempt. It returns false if there must be none, because the caller canceled or
+// waitBeforeRetry waits before another attempt. It returns false if there must be none, because the caller cancelled or
 // the call may no longer change anything.
 func (a *Attempt) waitBeforeRetry(ctx context.Context, d time.Duration) bool {
 	if limit := time.Duration(a.tool().Retry.MaxMS) * time.Millisecond; limit > 0 {

@@ -19,7 +19,7 @@ type caller struct {
 type principal struct {
 	*agentView
 	reeve.Ancestor
-	isCreator bool // it created what started the run, such as a schedule; otherwise it is an ancestor of the run
+	isCreator bool // the agent created what started the run, such as a schedule; otherwise it is an ancestor of the run
 }
 
 // withRights returns the view of the agent with the rights that it had at an earlier time, and the ids of its tools at

@@ -174,5 +174,5 @@ func cancellationError(ctx context.Context) error {
 	if why := reeve.CancelCause(ctx); why != nil {
 		return why
 	}
-	return reeve.Errorf(reeve.Canceled, "the caller canceled the call before it was executed")
+	return reeve.Errorf(reeve.Canceled, "the caller cancelled the call before it was executed")
 }

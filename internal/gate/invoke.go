@@ -18,7 +18,7 @@ import (
 const cleanupTime = 250 * time.Millisecond
 
 // invokeHandler runs the tool's handler once and renders its result as text. No other function runs handlers. It
-// returns after the tool's timeout even if the handler does not. Such a handler finds its context canceled, its
+// returns after the tool's timeout even if the handler does not. Such a handler finds its context cancelled, its
 // transaction closed and its invocation closed.
 func (a *Attempt) invokeHandler(ctx context.Context, inv *reeve.Invocation) (string, error) {
 	return runWithTimeout(ctx, a.timeLimit(), func(ctx context.Context) (string, error) {

@@ -291,7 +291,7 @@ func (r *Recorder) recordLocal(ctx context.Context, tx *store.Tx, o outcome, s r
 }
 
 // recordRolledBack writes a local call whose transaction was rolled back, so that it had no effect. If the caller
-// canceled the call, no operation is written, so that the caller can use the same operation id again.
+// cancelled the call, no operation is written, so that the caller can use the same operation id again.
 func (r *Recorder) recordRolledBack(ctx context.Context, o outcome) (res reeve.Result, err error) {
 	o.status = refused
 	noOperation := r.hasCallerID && r.resumed == nil && ctx.Err() != nil && o.err.Code == reeve.Canceled

@@ -207,7 +207,8 @@ func (w *operationWorker) release(ctx context.Context, op reeve.Operation) bool 
 // resume continues an operation from its stored rows. It decides again on a prepared operation. It determines the
 // outcome of a dispatched one.
 func (w *operationWorker) resume(ctx context.Context, op reeve.Operation) (reeve.Result, error) {
-	if op.State != reeve.Prepared { // for a prepared one the write after the decision detects an old view
+	// A prepared operation needs no check here, because the write after the decision detects an old view.
+	if op.State != reeve.Prepared {
 		w.viewCache.invalidateAgents(op.WorkspaceID)
 	}
 	req, err := w.loadRequest(ctx, op)

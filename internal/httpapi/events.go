@@ -28,7 +28,7 @@ type eventHandlers struct {
 	streams *Streams
 
 	mu   sync.Mutex
-	open map[string]int // by token
+	open map[string]int // number of open streams by token id
 }
 
 func (h *eventHandlers) stream(ctx context.Context, who reeve.Principal, in *struct {

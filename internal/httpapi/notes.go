@@ -125,7 +125,7 @@ func (h *noteHandlers) history(ctx context.Context, who reeve.Principal, in *IDP
 		}
 		for n.SupersededBy != "" && len(out.Body.ReplacedBy) < maxReplacements {
 			n, err = snap.Notes().GetNote(ctx, who.Workspace, n.UserID, n.SupersededBy)
-			if reeve.CodeOf(err) == reeve.NotFound { // it was forgotten, or not imported
+			if reeve.CodeOf(err) == reeve.NotFound { // the note was forgotten or not imported
 				return nil
 			} else if err != nil {
 				return err

@@ -20,7 +20,7 @@ type responseStream struct {
 	*eventWriter
 	body        *v1ResponseBody
 	nextSeq     int
-	messageText string // of the current message
+	messageText string // text of the current message
 	inMessage   bool   // a message has begun
 }
 

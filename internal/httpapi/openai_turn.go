@@ -254,7 +254,7 @@ type v1TurnResult struct {
 	history reeve.ClientHistory // settings of the request
 	answers []model.Answer
 	last    model.Answer
-	usage   model.Usage // of all answers
+	usage   model.Usage // usage of all answers
 }
 
 // readResult reads the stored result of the turn.

@@ -195,7 +195,7 @@ func (h *sessionHandlers) remove(ctx context.Context, r *http.Request, _ *struct
 	}
 	c, err := h.auth.verify(r, s)
 	if reeve.CodeOf(err) == reeve.Unauthenticated {
-		return out, nil // it has ended already
+		return out, nil // the session has ended already
 	}
 	if err != nil {
 		return nil, err

@@ -9,15 +9,15 @@ import (
 	"reeve/internal/store"
 )
 
-// streamPermit is the right of one client to listen. The right ends when the client's token is revoked or expires, or when
-// its user leaves the conversation. A permit is checked when this server makes such a change and when the token
+// streamPermit is the right of one client to listen. The right ends when the client's token is revoked or expires, or
+// when its user leaves the conversation. A permit is checked when this server makes such a change and when the token
 // expires. It is also checked at each heartbeat, because other servers may make such a change. Traffic does not
 // postpone a check.
 type streamPermit struct {
 	issuer       streamPermitIssuer
 	who          reeve.Principal
 	conversation string             // the conversation to listen to. Default: none, only the token is checked
-	expiresAt    time.Time          // of the token. Default: never
+	expiresAt    time.Time          // when the token expires. Default: never
 	checkDue     context.Context    // done when the next check is due
 	stopTimer    context.CancelFunc // releases checkDue
 }
@@ -31,7 +31,8 @@ type streamPermitIssuer struct {
 
 // issue returns a permit to listen, or an error if the caller may not listen. The permit must be closed, also after an
 // error.
-func (i streamPermitIssuer) issue(ctx context.Context, who reeve.Principal, conversation string) (*streamPermit, error) {
+func (i streamPermitIssuer) issue(ctx context.Context, who reeve.Principal,
+	conversation string) (*streamPermit, error) {
 	p := &streamPermit{issuer: i, who: who, conversation: conversation}
 	return p, p.reload(ctx)
 }

@@ -10,7 +10,7 @@ import (
 	"reeve/internal/store"
 )
 
-// similarNotes is the number of notes found by words that a note is compared with.
+// similarNotes is the number of notes with common words that each note is compared with.
 const similarNotes = 20
 
 // findRelated returns the pairs of a note with the user's other current notes that may be about the same subject.
@@ -52,7 +52,7 @@ func (r *Notes) findRelated(ctx context.Context, s *store.Snap, workspace string
 	return pairs, nil
 }
 
-// encodeNotes returns the vectors of notes by id. It returns none if there is no encoder or it fails.
+// encodeNotes returns the vectors of notes by note id. It returns nil if there is no encoder or the encoder fails.
 func (r *Notes) encodeNotes(ctx context.Context, notes []reeve.Note) map[string][]float32 {
 	if r.cfg.Encoder == nil {
 		return nil
@@ -74,7 +74,7 @@ func (r *Notes) encodeNotes(ctx context.Context, notes []reeve.Note) map[string]
 	return out
 }
 
-// addMeaning fills in the cosine of two notes whose vectors were just computed.
+// addMeaning sets the cosine of a pair, if it is not known yet and both notes have vectors.
 func (p *notePair) addMeaning(vectors map[string][]float32) {
 	a, b := vectors[p.a.ID], vectors[p.b.ID]
 	if math.IsNaN(p.meaning) && a != nil && b != nil {
@@ -91,8 +91,8 @@ type noteGroup struct {
 // maxGroup is the largest number of notes in a group.
 const maxGroup = 8
 
-// groupNotes joins pairs that have a note in common. A group that is full takes no more notes; their pairs are left
-// out.
+// groupNotes joins pairs that have a note in common into groups. A full group accepts no more notes, and the pairs that
+// would add one are dropped.
 func groupNotes(pairs []notePair) []*noteGroup {
 	byNote := map[string]*noteGroup{}
 	var groups []*noteGroup

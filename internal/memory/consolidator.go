@@ -17,7 +17,7 @@ const (
 	comparedPerStep  = 50        // notes compared in one transaction
 	maxCompared      = 500       // notes compared by one consolidation
 	maxChanges       = 100       // changes proposed by one consolidation
-	maxGroupRequests = 20        // requests to the model by one consolidation
+	maxGroupRequests = 20        // model requests of one consolidation
 	checkInterval    = time.Hour // time between checks whether the schedule is due
 )
 
@@ -25,7 +25,7 @@ const (
 // this kind.
 const KeeperKind = "memory_keeper"
 
-// keeperTools are the tools of the agent. It only proposes calls of them, unless a person changes its policy.
+// keeperTools are the tools of the keeper agent. By default its policy only proposes calls of them.
 var keeperTools = []string{"memory_merge", "memory_delete"}
 
 // KeeperGate makes the calls of consolidations, and calls models within budgets.
@@ -42,7 +42,7 @@ type ConsolidatorConfig struct {
 	Log   *slog.Logger
 
 	Model    model.Model
-	HasModel func(name string) bool // reports whether a model, or the default model, can judge notes
+	HasModel func(name string) bool // reports whether the server has the model; an empty name is the default model
 
 	Every time.Duration // time between scheduled consolidations of a user's notes. Default: none are scheduled
 }
@@ -105,21 +105,22 @@ func (c *Consolidator) Step(ctx context.Context) (int, error) {
 type consolidation struct {
 	*Consolidator
 	workspace, user string
-	session         string // collects the proposals in one change set
+	session         string // session id; proposals of one session form one change set
 	agent           reeve.Agent
 	model           string
 	asksModel       bool
-	requests        int // sent to the model
+	requests        int // model requests so far
 	out             reeve.NoteConsolidation
 }
 
-// Consolidate compares the user's notes that were written since the last time with all others, and proposes changes. It
-// compares a bounded number; More says that some are left. If it is interrupted, the next one continues.
+// Consolidate compares the notes that were written since the last consolidation with all other notes of the user, and
+// proposes changes. The number of comparisons is limited; More reports whether some are left. If it is interrupted, the
+// next call continues.
 func (c *Consolidator) Consolidate(ctx context.Context, workspace, user string) (reeve.NoteConsolidation, error) {
 	v := &consolidation{Consolidator: c, workspace: workspace, user: user,
 		out: reeve.NoteConsolidation{Changes: []reeve.ConsolidatedChange{}}}
 	if user == "" {
-		return v.out, reeve.Errorf(reeve.Validation, "the caller is no user, and notes belong to a user").
+		return v.out, reeve.Errorf(reeve.Validation, "the caller is not a user, and notes belong to users").
 			Hintf("use a token that belongs to a user")
 	}
 	if err := v.prepare(ctx); err != nil {
@@ -169,7 +170,7 @@ func ensureKeeper(ctx context.Context, tx *store.Tx, workspace string) (reeve.Ag
 		a.Policy.Tools[id] = reeve.Propose
 	}
 	if _, err := tx.Agents().GetAgent(ctx, workspace, a.Name); err == nil {
-		a.Name += "-" + a.ID // the name is taken
+		a.Name += "-" + a.ID // another agent has the name
 	} else if reeve.CodeOf(err) != reeve.NotFound {
 		return a, err
 	}
@@ -191,8 +192,8 @@ func ensureKeeper(ctx context.Context, tx *store.Tx, workspace string) (reeve.Ag
 	return a, nil
 }
 
-// callSuggested passes all suggestions for the user to the gate. A suggestion is deleted after its call is recorded; a
-// repeated call has the same operation id and changes nothing.
+// callSuggested makes the calls of all stored suggestions for the user through the gate. It deletes a suggestion after
+// its call is recorded. If it is repeated, the call has the same operation id and changes nothing.
 func (v *consolidation) callSuggested(ctx context.Context) error {
 	for {
 		var list []store.NoteSuggestion
@@ -219,7 +220,7 @@ func (v *consolidation) callSuggested(ctx context.Context) error {
 	}
 }
 
-// isFinalRefusal reports whether the gate refused a call in a way that a repetition would not change.
+// isFinalRefusal reports whether the gate refused a call for a reason that a repeated call would meet again.
 func isFinalRefusal(err error) bool {
 	switch reeve.CodeOf(err) {
 	case reeve.Denied, reeve.NotFound, reeve.Validation, reeve.Conflict, reeve.Stale, reeve.OutOfScope,
@@ -243,8 +244,8 @@ func (v *consolidation) report(s store.NoteSuggestion, res reeve.Result, refusal
 	}
 }
 
-// compareNext compares the next notes with the others and stores what it suggests. It reports whether the consolidation
-// is done. If isFull is true, it only looks whether notes are left.
+// compareNext compares the next notes with the others and stores the suggestions. It reports whether the consolidation
+// is done. If isFull is true, it compares nothing and only checks whether notes are left.
 func (v *consolidation) compareNext(ctx context.Context, isFull bool) (isDone bool, err error) {
 	var next []reeve.Note
 	if err := v.cfg.DB.View(ctx, func(s *store.Snap) (err error) {
@@ -276,12 +277,12 @@ func (v *consolidation) compareNext(ctx context.Context, isFull bool) (isDone bo
 	return false, err
 }
 
-// suggest stores suggestions for pairs of notes and marks the compared notes. It returns the notes of which the model
-// could not be asked; they are compared again.
+// suggest stores suggestions for pairs of notes and marks the notes as compared. It returns the notes about which the
+// model could not be asked. These are not marked and will be compared again.
 func (v *consolidation) suggest(ctx context.Context, pairs []notePair, compared []reeve.Note) (left []reeve.Note,
 	err error) {
 	var found []store.NoteSuggestion
-	var same []notePair // without untrusted notes beside trusted ones
+	var same []notePair // pairs whose notes are both trusted or both untrusted
 	for _, p := range pairs {
 		switch {
 		case !p.isMixed():
@@ -318,7 +319,7 @@ func (v *consolidation) suggest(ctx context.Context, pairs []notePair, compared 
 			if !isModelProblem(err) {
 				return nil, err
 			}
-			v.out.Problem = "the model could not be asked: " + reeve.AsError(err).Message
+			v.out.Problem = "the request to the model failed: " + reeve.AsError(err).Message
 		}
 		if v.out.Problem != "" {
 			for _, d := range groupNotes(duplicates(g.pairs)) {
@@ -357,7 +358,7 @@ func keepIn(ctx context.Context, tx *store.Tx, found []store.NoteSuggestion, com
 	return tx.Notes().MarkCompared(ctx, compared)
 }
 
-// isModelProblem reports whether a consolidation can go on without the model.
+// isModelProblem reports whether a consolidation can continue without the model after this error.
 func isModelProblem(err error) bool {
 	switch reeve.CodeOf(err) {
 	case reeve.ModelFailed, reeve.Unavailable, reeve.RateLimited, reeve.Timeout, reeve.BudgetExceeded, reeve.NotFound,
@@ -368,7 +369,7 @@ func isModelProblem(err error) bool {
 	}
 }
 
-// newer orders notes by the time since which they hold, newest first.
+// newer orders notes by the time since which they are valid, newest first.
 func newer(a, b reeve.Note) int {
 	return cmp.Or(b.ValidFrom.Compare(a.ValidFrom), cmp.Compare(b.ID, a.ID))
 }

@@ -7,7 +7,7 @@ import (
 	"reeve/internal/store"
 )
 
-// quotesPerStep bounds the rows of a table that one transaction changes.
+// quotesPerStep is the maximum number of rows of a table that one transaction changes.
 const quotesPerStep = 200
 
 // Forget erases a note with its history, and its text wherever it is quoted: in calls, messages, summaries, runs,
@@ -59,14 +59,14 @@ func (r *Notes) Forget(ctx context.Context, workspace, user, id, operation strin
 // listUnreached says where the text of a forgotten note may remain.
 func listUnreached(n reeve.Note, texts []string) []string {
 	list := []string{
-		"backups that were made before",
+		"backups that were made before the note was forgotten",
 		"summaries and answers that say the same in other words",
 		"files, mails and other systems that an agent wrote it to",
 		"logs of the model's provider",
 	}
 	for _, text := range texts {
 		if len(text) < store.MinQuote {
-			list = append(list, "quotes of a version that is too short to be searched for")
+			list = append(list, "quotes of a version whose text is too short to search for")
 			break
 		}
 	}

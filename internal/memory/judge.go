@@ -54,7 +54,7 @@ func (v *consolidation) judge(ctx context.Context, g *noteGroup, compared []reev
 	var merges []judgedMerge
 	who := reeve.Call{Workspace: v.workspace, Agent: v.agent.ID, Session: v.session, User: v.user, Via: reeve.ViaGo}
 	cost := model.EstimateCost(v.cfg.Model, r)
-	cost.MinOutput = cost.Output // a part of the merges is useless
+	cost.MinOutput = cost.Output // an answer that is cut off cannot be used
 	return v.cfg.Gate.AskModel(ctx, who, cost, func(ctx context.Context, _ int64) (spent reeve.Amount, err error) {
 		start := reeve.Monotonic()
 		a, err := v.cfg.Model.Answer(ctx, r, nil)
@@ -74,7 +74,7 @@ func (v *consolidation) judge(ctx context.Context, g *noteGroup, compared []reev
 	})
 }
 
-// renderNotes returns notes as JSON, so that no text in them looks like a part of the prompt.
+// renderNotes returns notes as JSON, so that the text of a note cannot look like a part of the prompt.
 func renderNotes(notes []reeve.Note) string {
 	type shown struct {
 		ID     string           `json:"id"`
@@ -97,7 +97,8 @@ func parseMerges(text string) ([]judgedMerge, error) {
 	}
 	from, to := strings.Index(text, "{"), strings.LastIndex(text, "}")
 	if from < 0 || to < from || json.Unmarshal([]byte(text[from:to+1]), &out) != nil {
-		return nil, reeve.Errorf(reeve.ModelFailed, "the model returned no merges but %q", reeve.Truncate(text, 100))
+		return nil, reeve.Errorf(reeve.ModelFailed, "the model's answer is not a list of merges: %q",
+			reeve.Truncate(text, 100))
 	}
 	return out.Merges, nil
 }

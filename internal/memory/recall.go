@@ -22,7 +22,7 @@ type NotesConfig struct {
 
 	WordWeight    float64       // weight of shared words in the score of a note. Default: 0.1
 	MeaningWeight float64       // weight of similar meaning in the score of a note. Default: 1
-	HalfLife      time.Duration // age at which a note has lost half of what age can cost. Default: 180 days
+	HalfLife      time.Duration // age at which a note has lost half of maxAgeLoss. Default: 180 days
 }
 
 func (c NotesConfig) withDefaults() NotesConfig {
@@ -34,10 +34,10 @@ func (c NotesConfig) withDefaults() NotesConfig {
 }
 
 const (
-	wordCandidates    = 50   // notes found by words that are scored
-	meaningCandidates = 200  // notes found by sign bits that are scored by their whole vectors
+	wordCandidates    = 50   // notes with common words that are scored
+	meaningCandidates = 200  // notes with similar sign bits whose whole vectors are compared
 	minMeaning        = 0.35 // cosine below which two texts count as unrelated
-	maxAgeLoss        = 0.2  // share of its score that an old note loses
+	maxAgeLoss        = 0.2  // largest share of its score that a note loses with age
 )
 
 // Notes recalls notes and computes their vectors in the background.
@@ -91,7 +91,7 @@ func (r *Notes) RecallIn(ctx context.Context, s *store.Snap, q reeve.NoteQuery, 
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range matches { // the first one has the highest score
+	for _, m := range matches { // the first match has the highest score
 		found[m.ID] = candidate{words: m.Score / math.Max(matches[0].Score, math.SmallestNonzeroFloat64),
 			meaning: math.NaN()}
 	}
@@ -129,7 +129,7 @@ func (r *Notes) score(n reeve.Note, c candidate, now time.Time) reeve.NoteHit {
 	if c.meaning >= minMeaning {
 		h.Matched = append(h.Matched, "meaning")
 	}
-	if math.IsNaN(c.meaning) { // no vector yet: shared words are the only evidence
+	if math.IsNaN(c.meaning) { // without a vector, only common words count
 		c.meaning = c.words
 	}
 	h.Score = r.cfg.WordWeight*c.words + r.cfg.MeaningWeight*c.meaning
@@ -190,11 +190,11 @@ func (r *Notes) nearestSlots(ctx context.Context, s *store.Snap, q store.NoteSea
 	return nearest(blocks, code, allowed), nil
 }
 
-// nearest returns up to meaningCandidates slots whose bits differ least from code. If allowed is not nil, it returns
-// only slots in it.
+// nearest returns about meaningCandidates slots whose bits differ least from code. If allowed is not nil, it returns
+// only slots in allowed.
 func nearest(blocks [][]byte, code []byte, allowed map[int64]bool) []int64 {
-	distances := []int{}                 // by slot; -1 for a slot that is not allowed
-	counts := make([]int, 8*len(code)+1) // number of slots by distance
+	distances := []int{}                 // distance of each slot; -1 if the slot is not allowed
+	counts := make([]int, 8*len(code)+1) // number of slots at each distance
 	for b, codes := range blocks {
 		for i := 0; (i+1)*len(code) <= len(codes); i++ {
 			d := -1

@@ -16,8 +16,8 @@ const (
 	maxRuleRuns     = 20   // last turns or runs that are listed
 )
 
-// summarizeByRules makes a summary without a model: the goal, the previous summary, how many turns or runs ended how,
-// and the first lines of the last ones. Equal material gives equal text.
+// summarizeByRules makes a summary without a model. It contains the goal, the previous summary, the number of turns or
+// runs by outcome, and the first lines of the last ones. Equal input gives equal text.
 func summarizeByRules(m material) string {
 	var b strings.Builder
 	what := "runs"

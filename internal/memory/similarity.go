@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	relatedMeaning   = 0.6 // cosine from which two notes may be about the same subject
-	relatedWords     = 0.5 // share of the shorter note's words from which they may be
-	duplicateMeaning = 0.9 // cosine from which notes with other words may say the same
-	duplicateWords   = 0.5 // share of common words that they must have then
-	containedMeaning = 0.8 // cosine from which a note that contains another's words may say the same
-	containedWords   = 0.6 // share of common words from which it may, whatever the cosine
+	relatedMeaning   = 0.6 // minimum cosine of notes about the same subject
+	relatedWords     = 0.5 // or this share of the shorter note's words is in both
+	duplicateMeaning = 0.9 // minimum cosine of notes that say the same in other words
+	duplicateWords   = 0.5 // share of words that these notes must also have in common
+	containedMeaning = 0.8 // minimum cosine if one note contains the words of the other
+	containedWords   = 0.6 // or this share of words is in both notes
 )
 
 // stopWords are words that say little about a note.
@@ -23,7 +23,7 @@ var stopWords = strings.Fields(`a an the is are was were be been am i my me mine
 	their them his her of to in on at for with and or that this these those has have had do does did as by from will
 	would so`)
 
-// valueWords are words that change what a note says, beside numbers and names.
+// valueWords are words that change the meaning of a note, in addition to numbers and names.
 var valueWords = strings.Fields(`not no never none without only except zero one two three four five six seven eight
 	nine ten eleven twelve monday tuesday wednesday thursday friday saturday sunday january february march april may
 	june july august september october november december`)
@@ -64,8 +64,8 @@ func readWords(text string) (w noteWords) {
 type notePair struct {
 	a, b       reeve.Note
 	meaning    float64 // cosine; NaN if a vector is missing
-	common     float64 // words of both, as a share of all words
-	contained  float64 // words of both, as a share of the words of the shorter note
+	common     float64 // share of all words that are in both notes
+	contained  float64 // share of the shorter note's words that are in both notes
 	sameValues bool    // both have the same numbers, names and negations
 }
 

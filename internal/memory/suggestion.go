@@ -36,8 +36,8 @@ func (v *consolidation) newSuggestion(tool string, notes []reeve.Note, args any,
 		UserID: v.user, Tool: tool, Args: string(b), Reason: reeve.Truncate(reason, maxReason)}
 }
 
-// suggestDelete suggests to delete a note from an untrusted source that repeats a trusted one. The two are not merged:
-// that would make the trusted text untrusted.
+// suggestDelete suggests to delete a note from an untrusted source that repeats a trusted one. It does not merge them,
+// because a merge would make the trusted text untrusted.
 func (v *consolidation) suggestDelete(p notePair) store.NoteSuggestion {
 	outside, own := p.a, p.b
 	if own.Origin == reeve.NoteUntrusted {
@@ -49,8 +49,8 @@ func (v *consolidation) suggestDelete(p notePair) store.NoteSuggestion {
 		reason)
 }
 
-// suggestMerge suggests to replace notes that say nearly the same by the text of the one that says most. It suggests
-// nothing if the note would have too many tags.
+// suggestMerge suggests to replace notes that say nearly the same with the text of the most complete one. It suggests
+// nothing if the merged note would have too many tags.
 func (v *consolidation) suggestMerge(g *noteGroup) []store.NoteSuggestion {
 	notes := slices.Clone(g.notes)
 	slices.SortFunc(notes, newer)

@@ -40,7 +40,8 @@ type Config struct {
 type Summarizer struct {
 	Config
 	summaryQueued notify.Signal
-	stepMu        sync.Mutex // serializes steps: other summaries that the store assigns to this process were abandoned
+	// serializes steps: any other summary that the store assigns to this process was abandoned
+	stepMu sync.Mutex
 }
 
 // New returns a summarizer. It is passive until Run or Step is called.
@@ -72,7 +73,7 @@ func (r *Summarizer) Step(ctx context.Context) (bool, time.Duration, error) {
 	}
 	defer r.stepMu.Unlock()
 	var due bool
-	// a read first: most steps find nothing and should not wait for the write lock
+	// read first, because most steps find nothing and should not wait for the write lock
 	err := r.DB.View(ctx, func(s *store.Snap) error {
 		held, err := s.System().IsHeld(ctx)
 		if err != nil || held {

@@ -41,7 +41,7 @@ type material struct {
 	agent    reeve.Agent
 	goal     string      // the agent's primary goal
 	previous string      // the summary before this one
-	after    string      // the last turn or run that it covers
+	after    string      // the last turn or run in the previous summary
 	runs     []reeve.Run // the turns or runs since, oldest first
 	byTurns  bool        // the runs are turns of a conversation
 }
@@ -101,7 +101,7 @@ func (r *Summarizer) summarize(ctx context.Context, job store.Summary) error {
 	who := reeve.Call{Workspace: job.WorkspaceID, Agent: m.agent.ID, Session: job.ConversationID, User: job.UserID,
 		Via: reeve.ViaRun}
 	cost := model.EstimateCost(r.Model, request)
-	cost.MinOutput = cost.Output // a summary that breaks off is useless
+	cost.MinOutput = cost.Output // a summary that is cut off cannot be used
 	return r.Gate.AskModel(ctx, who, cost, func(ctx context.Context, _ int64) (spent reeve.Amount, err error) {
 		start := reeve.Monotonic()
 		a, err := r.Model.Answer(ctx, request, nil)

@@ -43,7 +43,7 @@ func (r *Notes) Run(ctx context.Context) error {
 	return nil
 }
 
-// Step computes the vectors of some notes that have none of the current model. It returns their number.
+// Step computes the vectors of some notes that have no vector of the current model. It returns the number of notes.
 func (r *Notes) Step(ctx context.Context) (int, error) {
 	model := r.cfg.Encoder.Model()
 	var notes []store.NoteText

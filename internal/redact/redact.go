@@ -19,9 +19,9 @@ type Range struct{ From, To int }
 // Redactor finds and removes secrets. It is immutable and safe for concurrent use. A nil Redactor finds nothing.
 type Redactor struct {
 	stored  *matcher
-	formats bool // also find keys of known formats and credentials
-	jwt     bool // also find the signatures of JSON Web Tokens
-	named   bool // also find values after words such as "password="
+	formats bool // also remove keys of known formats and credentials
+	jwt     bool // also remove the signatures of JSON Web Tokens
+	named   bool // also remove values after words such as "password="
 }
 
 // New returns a Redactor that removes the given values, keys of well-known formats and credentials. It ignores values

@@ -93,7 +93,8 @@ func (a *announcements) add(list []Announcement) {
 	a.signal.Notify()
 }
 
-// Announced returns the signal that there are announcements to take. The first call begins to collect them.
+// Announced returns a signal that is notified when there are announcements. After the first call, the store collects
+// announcements.
 func (db *DB) Announced() notify.Signal {
 	db.announced.mu.Lock()
 	defer db.announced.mu.Unlock()

@@ -12,7 +12,7 @@ type AnnouncementBatch struct {
 	Process string
 	N       int64 // number of the batch, from 1 without gaps
 	Changes []Announcement
-	Lost    bool // there were more than the batch has
+	Lost    bool // there were more changes than a batch may hold, and the rest is missing
 }
 
 const (

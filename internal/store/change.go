@@ -25,9 +25,9 @@ const changeColumns = `change_id, entity_id, workspace_id, kind, title, category
 
 // changeRow is one row of the table changes: one entity of a change.
 type changeRow struct {
-	change  reeve.ChangeRecord // without entities
+	change  reeve.ChangeRecord // the record without its entities
 	entity  reeve.EntityChange
-	counter int64 // of the stamp of the change; 0 for a signal
+	counter int64 // counter in the stamp of the change; 0 for a signal
 }
 
 func scanChange(r scanner) (v changeRow, err error) {

@@ -13,7 +13,7 @@ import (
 type DueWork struct {
 	Timers       []reeve.Timer // active and due
 	HasOtherRuns bool          // there are open runs that are parked or owned by another process
-	Wakes        []reeve.Wake  // of agents that are neither running nor throttled, by due time
+	Wakes        []reeve.Wake  // due wakes of agents that are neither running nor throttled, in order of due time
 	Held         bool          // the server is held; all other fields are empty
 }
 

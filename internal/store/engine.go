@@ -124,7 +124,7 @@ func UserError(err error) error {
 		return err
 	case errors.As(err, &f):
 	case errors.Is(err, context.Canceled):
-		return &reeve.Error{Code: reeve.Canceled, Op: "store", Message: "request was canceled; nothing was changed",
+		return &reeve.Error{Code: reeve.Canceled, Op: "store", Message: "request was cancelled; nothing was changed",
 			Err: err}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &reeve.Error{Code: reeve.Timeout, Op: "store", Message: "request timed out; nothing was changed",

@@ -10,7 +10,7 @@ import (
 const (
 	checklistColumns = `task_id, title, position`
 	itemColumns      = `checklist_id, title, checked, position`
-	maxItems         = 5000 // in one checklist
+	maxItems         = 5000 // items of one checklist
 )
 
 func scanChecklist(r scanner) (c reeve.Checklist, err error) {

@@ -97,7 +97,7 @@ func (w *JournalWriter) describeChange(ctx context.Context, id string) (e reeve.
 			return e, err
 		}
 		if e.Category, _ = target["category_id"].(string); !ok {
-			e.Category = "unknown" // in no scope
+			e.Category = "unknown" // a category that is in no scope
 		}
 		e.Owner = w.scope.User
 	case "time_entry", "day_plan", "plan_block":

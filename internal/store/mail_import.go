@@ -85,7 +85,7 @@ func (t MailTx) putImport(ctx context.Context, workspace string, v reeve.MailImp
 type MailBatch struct {
 	After    string // the import's position before the batch
 	Position string // the import's position after the batch
-	Hash     string // of the request, to recognize a repeated batch
+	Hash     string // hash of the request, to recognize a repeated batch
 	Lines    []reeve.MailLine
 }
 

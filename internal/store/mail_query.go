@@ -76,8 +76,8 @@ type rankOptions struct {
 
 // indexQuery is a condition in the engine's query language: a mail matches either text. An empty text matches nothing.
 type indexQuery struct {
-	forms   string // for the index of stems
-	written string // for the index of words as written
+	forms   string // query for the index of stems
+	written string // query for the index of words as written
 }
 
 func (a indexQuery) isEmpty() bool { return a == indexQuery{} }

@@ -111,7 +111,7 @@ func Schema(ctx context.Context, handle *sql.DB, engine string, version int64) e
 
 // Versions returns the oldest and the newest schema version that this Reeve supports.
 func Versions() (oldest, newest int64, err error) {
-	list, err := fs.Glob(migrations, "migrations/*.sql") // in order
+	list, err := fs.Glob(migrations, "migrations/*.sql") // Glob returns the names in order
 	if err != nil {
 		return 0, 0, err
 	}

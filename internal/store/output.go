@@ -10,7 +10,7 @@ import (
 // StoredOutput is the full text of a truncated output from an offset on, with some context around it. The output was
 // redacted when it was stored. Secrets that were added later are redacted when it is shown.
 type StoredOutput struct {
-	Size        int // of the whole output
+	Size        int // size of the whole output
 	start, skip int // the position of the bytes read, and of the offset in them
 	body        []byte
 	cut         func(from, to int) (begin, end int, shown string)

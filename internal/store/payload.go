@@ -56,7 +56,7 @@ func (t LedgerTx) DeleteExpiredPayloads(ctx context.Context, before time.Time, n
 // PayloadSlice is a part of a payload.
 type PayloadSlice struct {
 	Body []byte
-	Size int // of the whole payload
+	Size int // size of the whole payload
 }
 
 // WholeCharacters returns the body of a slice that begins at offset, without an incomplete character at its end.

@@ -10,7 +10,7 @@ import (
 // Request is a request with an Idempotency-Key, and its response.
 type Request struct {
 	ID      string // identifies the caller, the endpoint and the key
-	Hash    string // of the request
+	Hash    string // hash of the request
 	Process string // the process that handles it
 	Claim   string // the attempt that handles it; empty in rows of older versions
 	Status  int    // the HTTP status of the response; 0 means that no response is stored yet

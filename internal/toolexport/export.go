@@ -1,4 +1,4 @@
-// Package toolexport writes tools in the formats in which model providers and agent frameworks take them.
+// Package toolexport converts tools to the formats of model providers and agent frameworks.
 package toolexport
 
 import (
@@ -13,18 +13,18 @@ import (
 	"reeve/api"
 )
 
-// format describes how a consumer takes tools.
+// format describes the format of one consumer.
 type format struct {
 	illegal *regexp.Regexp // characters that names must not have
 	maxName int
-	// topLevel reports that the schema of the arguments may have anyOf and the like at its top
+	// topLevel reports whether the schema of the arguments may have keywords such as anyOf at its root
 	topLevel bool
 	render   func(x *exporter, t reeve.Tool, name string, parameters object) any
 }
 
 type object = map[string]any
 
-// checkedLater ends a note about a keyword that was left out.
+// checkedLater is the end of each note about a keyword that was left out.
 const checkedLater = "Reeve checks it when the tool is called"
 
 var (
@@ -46,7 +46,7 @@ func Formats() []string {
 	return []string{"openai", "openai-responses", "anthropic", "gemini", "mcp", "langchain"}
 }
 
-// exporter collects what one export reports.
+// exporter collects the names and notes of one export.
 type exporter struct {
 	api.ToolExport
 	taken map[string]bool
@@ -60,7 +60,7 @@ func New(name string, tools []reeve.Tool) (api.ToolExport, error) {
 	}
 	x := &exporter{api.ToolExport{Format: name, Tools: []any{}, Names: map[string]string{},
 		Notes: []api.ToolExportNote{}}, map[string]bool{}}
-	for _, t := range tools { // an id that is a legal name stays as it is
+	for _, t := range tools { // reserves the ids that are legal names, so that they stay unchanged
 		x.taken[t.ID] = len(t.ID) <= f.maxName && !f.illegal.MatchString(t.ID)
 	}
 	for _, t := range tools {
@@ -99,7 +99,7 @@ func (x *exporter) nameFor(t reeve.Tool, f format) string {
 	return name
 }
 
-// prepare makes the schema of the arguments one of an object with properties.
+// prepare turns the schema of the arguments into the schema of an object with properties.
 func (x *exporter) prepare(t reeve.Tool, f format, s object) object {
 	s["type"] = "object"
 	properties, ok := s["properties"].(object)
@@ -107,7 +107,7 @@ func (x *exporter) prepare(t reeve.Tool, f format, s object) object {
 		properties = object{}
 		s["properties"] = properties
 	}
-	for name, p := range properties { // true and false are schemas, which not all libraries know
+	for name, p := range properties { // some libraries do not accept the schemas true and false
 		switch p {
 		case true:
 			properties[name] = object{}
@@ -121,7 +121,7 @@ func (x *exporter) prepare(t reeve.Tool, f format, s object) object {
 	for _, key := range []string{"anyOf", "oneOf", "allOf", "not", "enum", "if", "then", "else"} {
 		if _, ok := s[key]; ok {
 			delete(s, key)
-			x.note(t, "/"+key, key+" is not allowed at the top and was left out; "+checkedLater)
+			x.note(t, "/"+key, key+" is not allowed at the root and was left out; "+checkedLater)
 		}
 	}
 	return s

@@ -7,24 +7,24 @@ import (
 	"reeve"
 )
 
-// geminiSchema converts a JSON Schema to the subset that Gemini takes.
+// geminiSchema converts a JSON Schema to the subset that Gemini accepts.
 type geminiSchema struct {
 	x    *exporter
 	tool reeve.Tool
 	root object
 }
 
-// maxDepth is how deep references are followed. A recursive schema ends there.
+// maxDepth is the maximum depth of nested references. A recursive schema is cut off there.
 const maxDepth = 8
 
-// geminiKeywords are taken as they are.
+// geminiKeywords are the keywords that are copied unchanged.
 var geminiKeywords = []string{"title", "description", "default", "minimum", "maximum", "minLength", "maxLength",
 	"pattern", "minItems", "maxItems", "minProperties", "maxProperties", "required"}
 
-// geminiFormats are the formats that Gemini knows.
+// geminiFormats are the formats that Gemini accepts.
 var geminiFormats = []string{"date-time", "enum", "float", "double", "int32", "int64"}
 
-// silentKeywords lose nothing when they are left out: converted elsewhere, or without meaning for a caller.
+// silentKeywords are left out without a note, because they are converted elsewhere or mean nothing to a caller.
 var silentKeywords = []string{"type", "properties", "items", "enum", "const", "anyOf", "oneOf", "format", "nullable",
 	"$ref", "$defs", "definitions", "$schema", "$id", "$comment", "examples", "exclusiveMinimum", "exclusiveMaximum"}
 
@@ -88,7 +88,7 @@ func (g *geminiSchema) convert(s object, path string, depth int) object {
 		out["items"] = g.anyValue(object{})
 	}
 	for _, k := range sortedKeys(s) {
-		isFree := k == "additionalProperties" && s[k] == false // Gemini adds no properties by itself
+		isFree := k == "additionalProperties" && s[k] == false // no note needed: Gemini adds no unknown properties
 		if !isFree && !slices.Contains(geminiKeywords, k) && !slices.Contains(silentKeywords, k) {
 			g.note(path+"/"+k, k+" was left out, because Gemini does not know it; "+checkedLater)
 		}
@@ -139,7 +139,7 @@ func (g *geminiSchema) convertType(s, out object, path string) {
 	}
 }
 
-// anyValue makes a schema accept any simple value.
+// anyValue makes a schema accept any string, number or boolean.
 func (g *geminiSchema) anyValue(out object) object {
 	out["anyOf"] = []any{object{"type": "STRING"}, object{"type": "NUMBER"}, object{"type": "BOOLEAN"}}
 	return out
@@ -174,7 +174,7 @@ func isCondition(s object) bool {
 	return s["type"] == nil && s["properties"] == nil && s["$ref"] == nil
 }
 
-// convertEnum converts enum and const. Gemini takes only strings.
+// convertEnum converts enum and const. Gemini accepts only strings as values.
 func (g *geminiSchema) convertEnum(s, out object, path string) {
 	values, _ := s["enum"].([]any)
 	if v, ok := s["const"]; ok {

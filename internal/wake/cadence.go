@@ -27,13 +27,13 @@ const (
 // numbers, ranges a-b and steps a-b/n, */n, or a/n (from a to the end). Months and weekdays have names of three letters
 // in any case. 0 and 7 are Sunday, and a range may end on it (fri-sun). Ranges that run backward are refused. ? in a
 // day field is a star. @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly stand for their
-// expressions. If both day fields restrict, a day that either allows matches. Only *, ? and */1 do not restrict (*/2
-// does). A date that does not exist, such as 30 February, is refused.
+// expressions. If both day fields are restricted, a day matches if either field allows it. *, ? and */1 do not restrict
+// a field; */2 does. A date that does not exist, such as 30 February, is refused.
 //
-// When the clocks change, an expression whose hour field is one hour or a list of hours names times of day. A time that
-// the clock skips fires at the first instant after the gap, and several skipped times fire as one. A time that occurs
-// twice fires the first time only. An expression with a star, a step or a range in the hour field (every hour, every
-// second hour, hourly from 0 to 5) fires whenever the wall clock shows a matching minute. It fires in both passes of a
+// Package cron decides what happens when the clocks change. An expression whose hour field is one hour or a list of
+// hours names times of day. A time that the clock skips fires at the first instant after the gap, and several skipped
+// times fire as one. A time that occurs twice fires the first time only. Any other expression, with a star, a step or a
+// range in the hour field, fires whenever the wall clock shows a matching minute. So it fires in both passes of a
 // repeated hour, and not at skipped times.
 //
 // Once is an RFC 3339 instant, or a local time such as 2026-03-01T07:00. A local time is interpreted in the zone, with
@@ -110,8 +110,8 @@ func (c Cadence) Location() *time.Location {
 	return c.zone
 }
 
-// WithAnchor returns the cadence with its interval counted from anchor. The first firing is one interval after it.
-// Other kinds ignore the anchor.
+// WithAnchor returns the cadence with its interval counted from anchor. Its first firing is one interval after anchor.
+// Cadences of other kinds ignore the anchor.
 func (c Cadence) WithAnchor(anchor time.Time) Cadence {
 	c.anchor = anchor
 	return c
@@ -198,7 +198,7 @@ type Firing struct {
 // Due is the result of evaluating a timer at an instant.
 type Due struct {
 	Run    []Firing    // firings to run, oldest first
-	Missed []time.Time // the newest missed firings that do not run, oldest first, at most maxDue
+	Missed []time.Time // newest missed firings that do not run, at most maxDue, oldest first
 	More   bool        // there are missed firings older than Missed
 	Next   time.Time   // the next regular firing; zero if there is none
 }

@@ -49,7 +49,7 @@ func (r *Scheduler) claimRuns(ctx context.Context, tx *store.Tx, n int,
 // marks them as active at once, so that a concurrent ServeStarted does not serve them too.
 func (r *Scheduler) claimOrphans(ctx context.Context, tx *store.Tx, n int) (runs []reeve.Run, err error) {
 	r.mu.Lock()
-	r.releaseClaimed() // the transaction may be a repetition
+	r.releaseClaimed() // the transaction may be a retry of one that failed
 	activeBefore, unseen := maps.Clone(r.active), maps.Clone(r.neverServed)
 	// A run that ends during the query below was active or enqueued before it.
 	queuedBefore := r.Queue.listQueuedIDs()
@@ -85,7 +85,7 @@ func (r *Scheduler) activate(run string) bool {
 	return true
 }
 
-// releaseClaimed removes the orphans of a step that failed from the active runs. The caller holds mu.
+// releaseClaimed removes the orphans that a failed step has claimed from the active runs. The caller holds mu.
 func (r *Scheduler) releaseClaimed() {
 	for _, id := range r.claimedInStep {
 		delete(r.active, id)

@@ -129,8 +129,8 @@ func (r *Scheduler) InterruptEnded(ctx context.Context) error {
 	})
 }
 
-// waitUntilStable yields the processor until two consecutive counts are equal. Brains often end in bursts. Waiting for
-// the burst lets one transaction handle all of it.
+// waitUntilStable yields the processor until two consecutive counts are equal. Brains often end in bursts, and one
+// transaction can handle a whole burst.
 func waitUntilStable(count func() int) {
 	for before, now := -1, 0; before != now; before, now = now, count() {
 		runtime.Gosched()

@@ -9,9 +9,8 @@ import (
 	"reeve/internal/store"
 )
 
-// Queue accepts requests for runs: wakes, which are rows, and turns, which are runs that have been inserted already and
-// only need to be served. It does not need a brain, so the packages that request runs can be created before the
-// Scheduler.
+// Queue accepts requests for runs. Wakes are rows. Turns are runs that have been inserted already and only need to be
+// served. Queue does not need a brain, so the packages that request runs can be created before the Scheduler.
 type Queue struct {
 	db           *store.DB
 	wakesChanged notify.Signal // there may be a due wake

@@ -108,7 +108,7 @@ func (r *Scheduler) reportCrashedRun(ctx context.Context, tx *store.Tx, run reev
 	return d, err
 }
 
-// report is a notification that also appears where its schedule was made.
+// report is a notification that is also shown in the conversation in which its schedule was made.
 type report struct {
 	reeve.Notification
 	key  string // names the frame in the conversation, so that it appears once

@@ -78,7 +78,7 @@ type recordedEnd struct {
 	delivery
 }
 
-// delivery is what the end of a run delivers to people.
+// delivery lists the notifications and conversations that the end of a run affects.
 type delivery struct {
 	isNotified    bool     // a notification is queued
 	conversations []string // conversations with new frames
@@ -241,7 +241,7 @@ func (r *Scheduler) failCrashedRun(ctx context.Context, tx *store.Tx, run reeve.
 	if err := tx.IncrementRevision(ctx, run.WorkspaceID); err != nil {
 		return nil, err
 	}
-	run.Attempts-- // the claim has counted an attempt that does not take place
+	run.Attempts-- // the claim counted an attempt that will not take place
 	why := reeve.Errorf(reeve.Crashed, "the server stopped %d times during this run; it is not tried again",
 		r.MaxAttempts)
 	return r.endRuns(ctx, tx, []*pendingEnd{{run: run, end: reeve.RunEnd{State: reeve.RunFailed, Err: why}}})

@@ -121,7 +121,7 @@ func NewScheduler(cfg Config) (*Scheduler, error) {
 
 // Cancel ends a run at the request of a person. Calls that have started are still recorded, new calls are refused.
 func (r *Scheduler) Cancel(ctx context.Context, workspace, id string) (reeve.Run, error) {
-	return r.End(ctx, workspace, id, reeve.Errorf(reeve.Canceled, "canceled by a person"))
+	return r.End(ctx, workspace, id, reeve.Errorf(reeve.Canceled, "cancelled by a person"))
 }
 
 // End ends a run from outside, together with the runs that its calls started, in one transaction. It fails with

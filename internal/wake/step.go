@@ -13,7 +13,7 @@ import (
 const (
 	maxWakesPerRun   = 1000                   // wakes that one run serves
 	maxTimersPerStep = 500                    // timers that one step fires
-	pollInterval     = 2 * time.Second        // longest wait between two looks at the store for work of other servers
+	pollInterval     = 2 * time.Second        // longest time between two checks of the store for work from other servers
 	maxReadAttempts  = 5                      // attempts to read the subscription, timer or entities of a wake
 	firstReadDelay   = 250 * time.Millisecond // delay before the second attempt; doubles with each attempt
 )
@@ -72,7 +72,7 @@ func (r *Scheduler) Step(ctx context.Context, n int) (runs []reeve.Run, next tim
 // stepInTx executes one transaction of Step. It also returns the runs that it ended.
 func (r *Scheduler) stepInTx(ctx context.Context, n int,
 	findOrphans bool) (runs []reeve.Run, next time.Duration, ended []recordedEnd, err error) {
-	var unreadable *unreadableWake // kept apart because the store may replace the error that aborts a transaction
+	var unreadable *unreadableWake // kept in a variable, because the store may replace the error that aborts a transaction
 	var now time.Time
 	var nextTimer, nextWake []int64 // due times in milliseconds
 	hasMoreTimers := false
@@ -100,7 +100,7 @@ func (r *Scheduler) stepInTx(ctx context.Context, n int,
 		if runs, err = r.startRuns(ctx, tx, due.Wakes, runs, n); err != nil || hasMoreTimers {
 			return err
 		}
-		// With n runs started, the next due wake does not matter: the end of a run causes the next step.
+		// If n runs were started, the next due wake does not matter, because the end of a run causes the next step.
 		return tx.Queue().QueueNextDue(ctx, &nextTimer, &nextWake, len(runs) < n)
 	})
 	if next = pollInterval; hasMoreTimers {

@@ -1,8 +1,7 @@
 // Package agents is the pack of tools with which an agent calls another agent.
 //
-// delegate hands a task to an agent in a new conversation. loop_in adds an agent to the current conversation. Both
-// calls wait for the answer as a row, not as a goroutine: package internal/agent delivers the answer when the other run
-// ends.
+// delegate gives a task to another agent in a new conversation. loop_in adds an agent to the current conversation. A
+// waiting call is a row, not a goroutine: package internal/agent delivers the answer when the other run ends.
 package agents
 
 import (
@@ -32,7 +31,7 @@ type Pack struct{ Asker Asker }
 // callArgs are the arguments of both tools.
 type callArgs struct {
 	Agent string `json:"agent" minLength:"1" maxLength:"128" doc:"Name or id of the agent"`
-	Input string `json:"input" minLength:"1" maxLength:"200000" doc:"Complete instructions. A delegate sees only these"`
+	Input string `json:"input" minLength:"1" maxLength:"200000" doc:"Complete instructions. The agent called by delegate sees nothing else, except the attachments of this turn"`
 }
 
 // settings are what an operator sets when attaching the tool.
@@ -48,7 +47,7 @@ const defaultTimeout = 10 * time.Minute
 func (p *Pack) Tools() []reeve.Tool {
 	config, err := reeve.SchemaFor[settings]()
 	if err != nil {
-		panic(err) // settings is a valid struct
+		panic(err) // cannot happen: settings is a valid struct
 	}
 	tool := func(id, name, what string, ask func(context.Context, *reeve.Invocation, string, string,
 		time.Duration) error) reeve.Tool {

@@ -42,8 +42,8 @@ func (p *Pack) Tools() []reeve.Tool {
 				"changes, to note something to return to as an open loop, and to remove it when it is done. Fields "+
 				"that you leave out stay unchanged. Returns the new state.", reeve.Local), p.update),
 		reeve.MustTool(tool("agent_sleep", "Sleep",
-			"Plan when you run next. Until sleep_until, changes and timers do not start runs of yours; what "+
-				"happens meanwhile wakes you afterwards. At next_wake_at you run once. People can always wake you. "+
+			"Plan when you run next. Until sleep_until, changes and timers start no runs of yours; they "+
+				"wake you afterwards. At next_wake_at you run once. People can always wake you. "+
 				"Times must be in the future and within 366 days. Returns the new plan.", reeve.Local), p.sleep),
 	}
 }
@@ -101,7 +101,7 @@ func (p *Pack) sleep(ctx context.Context, in sleepArgs) (state, error) {
 		if *f.to, err = parseTime(f.path, *f.from); err != nil {
 			return state{}, err
 		}
-		if t := *f.to; in.Expect != "" && t != nil && !t.After(tx.Now()) { // an undo of a plan that is over
+		if t := *f.to; in.Expect != "" && t != nil && !t.After(tx.Now()) { // an undo that would restore a time in the past
 			*f.to = nil
 		}
 	}

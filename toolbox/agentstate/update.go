@@ -90,7 +90,7 @@ func (in updateArgs) affected(s reeve.AgentSlots) any {
 	return out
 }
 
-// inverse returns the arguments that change the slots after a call back to those before it.
+// inverse returns the arguments that restore the slots to their values before a call.
 func inverse(before, after reeve.AgentSlots) updateArgs {
 	var in updateArgs
 	if before.PrimaryGoal != after.PrimaryGoal {

@@ -39,7 +39,8 @@ func (a *Attachments) Tools() []reeve.Tool {
 		"Save a file that the user attached to this turn, or to an earlier turn of the conversation, under /shared or "+
 			"/tmp. Fails if the file exists, unless overwrite is true. The old content is kept, so the change can be "+
 			"undone. Returns the path, type and size.", capWrite, reeve.Verifiable, writeTimeout)
-	t.Identity, t.ConfigSchema = []string{"path", "index", "turns_back"}, nil // it cannot write to /project
+	t.Identity = []string{"path", "index", "turns_back"}
+	t.ConfigSchema = nil // no setting project, because the tool cannot write to /project
 	t.Check = func(ctx context.Context, inv *reeve.Invocation) error {
 		in, err := reeve.Args[attachmentArgs](inv)
 		if err == nil {

@@ -18,10 +18,10 @@ import (
 type inventoryRecord struct {
 	Path   string `json:"path"` // relative to the folder, quoted as in Go, because names may not be valid text
 	Kind   kind   `json:"kind"`
-	Hash   string `json:"hash,omitempty"`   // of a file
-	Size   int64  `json:"size,omitempty"`   // of a file
-	Target string `json:"target,omitempty"` // of a link, quoted
-	Mode   string `json:"mode,omitempty"`   // of a file or folder, if not the default
+	Hash   string `json:"hash,omitempty"`   // only for files
+	Size   int64  `json:"size,omitempty"`   // only for files
+	Target string `json:"target,omitempty"` // only for links; quoted
+	Mode   string `json:"mode,omitempty"`   // only for files and folders; empty for the default mode
 }
 
 // inventoryBuilder lists all entries below a folder. The list is sorted, so that equal folders have equal inventories.

@@ -66,7 +66,7 @@ func (p *reader) list(ctx context.Context, in listArgs) (listResult, error) {
 	if err != nil {
 		return out, err
 	}
-	var positions []int // of the entries among all names
+	var positions []int // indexes of the entries in the list of all names
 	for _, name := range names {
 		info, err := dir.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -11,7 +11,7 @@ import (
 // lineMatcher reports whether a line matches. After ctx has ended, the result is meaningless.
 type lineMatcher func(ctx context.Context, line []byte) bool
 
-// maxAtomicSteps limits the steps of a match that cannot be canceled, to some hundredths of a second.
+// maxAtomicSteps limits the steps of a match that cannot be cancelled, to some hundredths of a second.
 const maxAtomicSteps = 1 << 20
 
 // compileRegexp returns a lineMatcher for a regular expression. A short expression such as (a?){1000} can have a

@@ -37,7 +37,7 @@ type fileWriter struct {
 	*projectAccess
 	*contentStore
 	onCreate func(fs.FileInfo)
-	locks    keylock.Map // by workspace: one call at a time changes files there
+	locks    keylock.Map // by workspace, so that one call at a time changes files in it
 }
 
 // replace makes a change. It stores the old bytes, writes the new bytes to a temporary file and renames that file.

@@ -63,8 +63,8 @@ func parseRestoreArgs(in restoreArgs) (vpath, state, error) {
 // restoreData is the content that a restore writes.
 type restoreData struct {
 	state
-	data    []byte            // of a file or link
-	records []inventoryRecord // of a folder, without skipped entries
+	data    []byte            // content of a file, or target of a link
+	records []inventoryRecord // content of a folder, without skipped entries
 	skipped []string
 }
 

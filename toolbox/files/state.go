@@ -67,7 +67,7 @@ func fileState(b []byte, executable bool) state {
 type snapshot struct {
 	state
 	data []byte      // the bytes of a file, the target of a link, the inventory of a folder
-	mode fs.FileMode // of a file or folder
+	mode fs.FileMode // mode of a file or folder
 }
 
 // blobSaver stores the bytes of a file, the target of a link or an inventory.

@@ -44,7 +44,8 @@ func (p *vaultCopier) vaultTool() reeve.Tool {
 			"itself never changes.", capVault, reeve.Verifiable, vaultTimeout)
 	// Everyone in the workspace can read the copy.
 	t.Risk = reeve.HighRisk
-	t.Identity, t.ConfigSchema = []string{"from", "to"}, nil // it cannot write to /project
+	t.Identity = []string{"from", "to"}
+	t.ConfigSchema = nil // no setting project, because the tool cannot write to /project
 	t.Check = func(_ context.Context, inv *reeve.Invocation) error {
 		in, err := reeve.Args[vaultArgs](inv)
 		if err == nil {
@@ -90,7 +91,7 @@ func (p *vaultCopier) copyFromVault(ctx context.Context, in vaultArgs) (vaultRes
 	return newVaultResult(inv, from, to, d, data), nil
 }
 
-// readVault is the first step. It has access to the vault and nothing else.
+// readVault reads the file from the vault. It is the first step of a copy and has access to nothing but the vault.
 func (p *vaultCopier) readVault(ctx context.Context, workspace string, from vpath) (data []byte,
 	version string, err error) {
 	loc, err := p.locate(rootSet{workspace: workspace}, from)

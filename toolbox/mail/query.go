@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	maxTerms     = 64  // of a query; the rest is ignored
+	maxTerms     = 64  // terms of a query; the rest is ignored
 	maxWordBytes = 200 // bytes of a word
 )
 

@@ -1,3 +1,4 @@
-// Package media has the tools that work with pictures, documents and recordings: send_media sends a file from the
-// workspace to the people of a conversation, and image_explain, pdf_explain and audio_explain have a model read one.
+// Package media has the tools for pictures, documents and recordings. send_media sends a file from the workspace to the
+// people of a conversation. image_explain, pdf_explain and audio_explain let a model look at a file and answer a
+// question about it.
 package media

@@ -16,8 +16,8 @@ type Asker interface {
 	Ask(ctx context.Context, r model.Request) (ask.Answer, error)
 }
 
-// Reader is the packs of image_explain, pdf_explain and audio_explain. A script calls them Images.explain, PDF.explain
-// and Audio.explain.
+// Reader has the tools image_explain, pdf_explain and audio_explain. Each is a pack of its own, so that scripts can
+// call Images.explain, PDF.explain and Audio.explain.
 type Reader struct {
 	Files Files
 	Asker Asker
@@ -52,7 +52,7 @@ func (p *Reader) Tools() []reeve.Tool {
 		return reeve.MustTool(reeve.Tool{ID: id, Name: name, Category: "media", Pack: pack, Capability: "files.read",
 			Effect: reeve.Read, TimeoutMS: explainTimeoutMS, Description: "Have the agent's model " + what +
 				", and answer a question about it. Reads at most 10 MiB. Fails if the model cannot take such a " +
-				"file. The agent's budgets pay; within a run the same call is paid once. Not a mutation.",
+				"file. Is charged to the agent's budgets; within a run, repeating an equal call is free. Changes nothing.",
 			Check: func(ctx context.Context, inv *reeve.Invocation) error {
 				in, err := reeve.Args[explainArgs](inv)
 				if err != nil {

@@ -13,7 +13,7 @@ import (
 // Recaller searches notes by words and by meaning.
 type Recaller interface {
 	Recall(ctx context.Context, q reeve.NoteQuery) (reeve.NoteResult, error)
-	Wakeup() // notes have changed
+	Wakeup() // makes the recaller compute vectors of changed notes
 }
 
 // Pack is the pack of the memory tools.
@@ -104,7 +104,7 @@ func (p *Pack) Tools() []reeve.Tool {
 			"Replace the text of a note when what it says has changed or was wrong. The old text stays in the "+
 				"note's history.", reeve.Local), p.update), describeUpdate),
 		withPreview(p, reeve.MustTool(tool("memory_delete", "Delete Note",
-			"Delete a note that is wrong or no longer wanted. It is no longer recalled; memory_restore brings it "+
+			"Delete a note that is wrong or no longer wanted. Searches no longer find it; memory_restore brings it "+
 				"back.", reeve.Local), p.remove), describeDelete),
 		reeve.MustTool(tool("memory_restore", "Restore Note",
 			"Restore a note that was deleted or replaced.", reeve.Local), p.restore),
@@ -116,7 +116,7 @@ func (p *Pack) Tools() []reeve.Tool {
 	}
 }
 
-// writer returns who writes a note in a call.
+// writer returns the writer that a call records in notes.
 func (p *Pack) writer(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) (store.NoteWriter, error) {
 	w := store.NoteWriter{Workspace: inv.Workspace, User: inv.User, Agent: inv.Agent, Run: inv.Run,
 		Operation: inv.Operation, Origin: reeve.NoteByAgent}
@@ -130,7 +130,7 @@ func (p *Pack) writer(ctx context.Context, tx *store.Tx, inv *reeve.Invocation) 
 	return w, err
 }
 
-var errNoUser = reeve.Errorf(reeve.Validation, "this call is made for no user, and notes belong to a user").
+var errNoUser = reeve.Errorf(reeve.Validation, "this call is not made for a user, and notes belong to users").
 	Hintf("start the run for a user, or use the scratchpad")
 
 // change runs f within the call's transaction and reports the change of notes.
@@ -161,7 +161,7 @@ func (p *Pack) save(ctx context.Context, in saveArgs) (changed, error) {
 			return changed{}, err
 		}
 		if !isNew {
-			return changed{NoteID: n.ID, Duplicate: true, Message: "This note exists already. Nothing was added."}, nil
+			return changed{NoteID: n.ID, Duplicate: true, Message: "An equal note exists already. Nothing was added."}, nil
 		}
 		inv.UndoWith("memory_delete", noteArgs{n.ID})
 		return changed{NoteID: n.ID, Message: "The note was saved."}, nil
@@ -193,7 +193,7 @@ func (p *Pack) update(ctx context.Context, in updateArgs) (changed, error) {
 	})
 }
 
-// valuesOf returns what an update of a note changes.
+// valuesOf returns the values of a note that an update can change.
 func valuesOf(n reeve.Note) any { return []any{n.Content, n.Tags} }
 
 func (p *Pack) remove(ctx context.Context, in noteArgs) (changed, error) {
@@ -217,7 +217,8 @@ func (p *Pack) restore(ctx context.Context, in noteArgs) (changed, error) {
 			return changed{}, err
 		}
 		if n.IsCurrent() {
-			return changed{NoteID: n.ID, Duplicate: true, Message: "The note is current. Nothing was changed."}, nil
+			return changed{NoteID: n.ID, Duplicate: true,
+				Message: "The note is neither deleted nor replaced. Nothing was changed."}, nil
 		}
 		if n.SupersededBy == "" {
 			inv.UndoWith("memory_delete", in)

@@ -47,7 +47,7 @@ func baseOf(notes []reeve.Note) string {
 	return reeve.Hash(b)
 }
 
-// checkBase returns an error if the call was previewed or proposed and the notes have changed since.
+// checkBase returns an error if the notes have changed since the call was previewed or proposed.
 func checkBase(inv *reeve.Invocation, notes ...reeve.Note) error {
 	if inv.Base == "" || inv.Base == baseOf(notes) {
 		return nil

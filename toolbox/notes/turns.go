@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	searchedRuns = 2000 // runs of the agent among which the user's turns are searched
+	searchedRuns = 2000 // newest runs of the agent that are searched
 	maxTurnText  = 1000 // bytes of a turn in a result
 )
 
-// searchTurns returns the user's recent turns with the agent that share words with the query, best first.
+// searchTurns returns the user's recent turns with the agent that have words of the query, best first.
 func (p *Pack) searchTurns(ctx context.Context, inv *reeve.Invocation, query string, limit int) ([]found, error) {
 	words := splitWords(query)
 	var turns []reeve.Run

@@ -18,7 +18,7 @@ const spareTime = time.Minute
 // Pack is the pack of execute_python.
 type Pack struct {
 	Pool   *py.Pool
-	Limits py.Limits // of every run
+	Limits py.Limits // limits of every run
 	Off    string    // why Python is not available; empty if it is
 }
 

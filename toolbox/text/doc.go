@@ -1,11 +1,11 @@
-// Package text is the pack of the tools with which scripts and agents have a model read and write text: text_extract,
-// text_classify, text_summarize and text_generate.
+// Package text is the pack of text tools: text_extract, text_classify, text_summarize and text_generate. Scripts and
+// agents use them to let a model read or write text.
 //
-// A text longer than a part is read in parts:
+// A long text is split into parts:
 //
-//	text_extract    each part is extracted; lists are joined without duplicates, otherwise the first value counts
-//	text_classify   each part is classified; the label of most parts counts, or with multiple all labels
-//	text_summarize  each part is summarized, then the summaries
+//	text_extract    extracts data from each part; joins lists without duplicates, otherwise takes the first value
+//	text_classify   classifies each part; returns the most frequent label, or with multiple all labels
+//	text_summarize  summarizes each part, then the summaries
 //
-// An answer that does not fit is corrected by the model once. Then the call fails.
+// If an answer is not valid, the model gets one chance to correct it. Then the call fails.
 package text

@@ -27,7 +27,7 @@ const extractTask = "You extract data from a text. Answer with JSON that matches
 // partTask is added to the task if the text is one of several parts.
 const partTask = " The text is part %d of %d of a longer text: leave out what this part does not contain."
 
-// mergeTask is the task to correct what was extracted from the parts of a text.
+// mergeTask is the task of correcting the merged results of all parts.
 const mergeTask = "The text is JSON that was extracted from the parts of a document. It does not match the JSON " +
 	"Schema below. Answer with JSON that matches it, and with nothing else. Keep the data; never guess or invent a " +
 	"value."
@@ -76,7 +76,7 @@ func (p *Pack) extractPart(ctx context.Context, task, text string, schema json.R
 	var root struct {
 		Type any `json:"type"`
 	}
-	if json.Unmarshal(schema, &root) == nil && root.Type == "object" { // providers accept no other
+	if json.Unmarshal(schema, &root) == nil && root.Type == "object" { // providers accept only objects
 		q.format = &model.Format{Name: "data", Schema: schema}
 	}
 	err = p.askChecked(ctx, q, func(text string) (string, error) {
@@ -101,8 +101,8 @@ func dropRequired(schema map[string]any) map[string]any {
 	return out
 }
 
-// merge combines what two parts of a text gave. Lists are joined without duplicates, objects property by property. Of
-// other values the first that is not null counts.
+// merge combines the results of two parts of a text. It joins lists without duplicates and merges objects property by
+// property. Of other values it takes the first that is not null.
 func merge(a, b any) any {
 	if a == nil {
 		return b

@@ -41,21 +41,22 @@ const (
 // Tools returns the text tools.
 func (p *Pack) Tools() []reeve.Tool {
 	tool := func(id, name, what string) reeve.Tool {
-		return reeve.Tool{ID: id, Name: name, Description: what + " Uses the agent's model, and its budgets pay. " +
-			"Within a run the same call is paid once and returns the same. Not a mutation.", Category: "text",
-			Pack: "text", Effect: reeve.Read, TimeoutMS: timeoutMS}
+		return reeve.Tool{ID: id, Name: name, Description: what + " Uses the agent's model and is charged to the agent's " +
+			"budgets. Within a run, repeating an equal call is free and returns the same answer. Changes nothing.",
+			Category: "text", Pack: "text", Effect: reeve.Read, TimeoutMS: timeoutMS}
 	}
 	return []reeve.Tool{
 		reeve.MustTool(tool("text_extract", "Extract data",
-			"Extract data from a text as JSON that matches a JSON Schema. Returns the data, or fails if the text does "+
-				"not have what the schema requires."), p.extract),
+			"Extract data from a text as JSON that matches a JSON Schema. Returns the data. Fails if the text "+
+				"lacks data that the schema requires."), p.extract),
 		reeve.MustTool(tool("text_classify", "Classify text",
 			"Choose the label that fits a text, or with multiple all labels that fit. Returns {label} or {labels}."),
 			p.classify),
 		reeve.MustTool(tool("text_summarize", "Summarize text",
 			"Summarize a text in at most max_words words. Returns {summary}."), p.summarize),
 		reeve.MustTool(tool("text_generate", "Generate text",
-			"Write a text as the prompt says. Returns {text}, and truncated if max_tokens cut it off."), p.generate),
+			"Write a text by following a prompt. Returns {text}, and truncated: true if max_tokens cut the text off."),
+			p.generate),
 	}
 }
 
@@ -138,7 +139,7 @@ func parseJSON(text string) (json.RawMessage, bool) {
 	return json.RawMessage(text), json.Valid([]byte(text))
 }
 
-// describeFields renders what is wrong with a value.
+// describeFields describes what is wrong with a value.
 func describeFields(fields []reeve.Field) string {
 	lines := make([]string, 0, len(fields))
 	for _, f := range fields {

@@ -82,7 +82,7 @@ type generateResult struct {
 
 const generateTask = "You write a text for a program. Write only the text that is asked for, without an introduction."
 
-// generate writes a text.
+// generate handles text_generate: the model writes a text by following the prompt.
 func (p *Pack) generate(ctx context.Context, in generateArgs) (generateResult, error) {
 	if in.MaxTokens == 0 {
 		in.MaxTokens = generateTokens

@@ -149,7 +149,7 @@ func (p *Pack) get(ctx context.Context, base, usual, path string, query url.Valu
 	res, err := p.Client.Do(req)
 	if err != nil {
 		var own *reeve.Error
-		if errors.As(err, &own) { // from the network policy
+		if errors.As(err, &own) { // the network guard refused the request
 			return own
 		}
 		return &reeve.Error{Code: reeve.Unavailable, Message: "the weather service could not be reached"}

@@ -17,9 +17,9 @@ var nonPublicPrefixes = mustParsePrefixes(
 	"2620:4f:8000::/48", "3fff::/20",
 )
 
-// forbiddenPrefixes are closed even to a host name in the allowlist, because no legitimate service has such an address.
-// An allowed name that resolves to a cloud's metadata address is an attack. Only an address or a CIDR in the allowlist
-// opens them.
+// forbiddenPrefixes are blocked even for a host name in the allowlist, because no legitimate service has such an
+// address. An allowed name that resolves to a cloud's metadata address is an attack. Only an address or a CIDR in the
+// allowlist unblocks them.
 var forbiddenPrefixes = mustParsePrefixes(
 	"0.0.0.0/8",                                        // "this host", connects to loopback
 	"169.254.0.0/16",                                   // link-local, and the metadata address of most clouds
@@ -47,7 +47,7 @@ func canonicalAddr(a netip.Addr) netip.Addr { return a.WithZone("").Unmap() }
 // loopbackV6 is inside ::/96, which is forbidden, but counts as an ordinary loopback address.
 var loopbackV6 = netip.IPv6Loopback()
 
-// isForbidden reports whether a is closed even to a host name in the allowlist.
+// isForbidden reports whether a is blocked even for a host name in the allowlist.
 func isForbidden(a netip.Addr) bool { return a != loopbackV6 && containsAddr(forbiddenPrefixes, a) }
 
 // isPublic reports whether a is reachable without an entry in the allowlist.

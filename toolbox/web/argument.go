@@ -13,8 +13,8 @@ import (
 // arguments holds a call's arguments by name, each as JSON.
 type arguments map[string]json.RawMessage
 
-// configPrefix begins the names under which url, headers, query and body can use the agent's settings for the tool. A
-// URL or a header has them in {{config.NAME}}.
+// configPrefix is the prefix of names that refer to the agent's settings for the tool. In a URL or a header they are
+// written {{config.NAME}}.
 const configPrefix = "config."
 
 // parseArguments decodes an invocation's arguments and adds the agent's settings and the operation id.
@@ -62,8 +62,8 @@ func formatScalar(v json.RawMessage) (string, bool) {
 	return s, err == nil
 }
 
-// pathValue returns an argument for use in the path. A missing or empty argument is an error, because a path that loses
-// a segment addresses something else: DELETE /users/ instead of one user.
+// pathValue returns an argument for use in the path. A missing or empty argument is an error, because a path without
+// one of its segments means something else: DELETE /users/ instead of one user.
 func (a arguments) pathValue(name string) (string, error) {
 	if a.isMissing(name) {
 		return "", invalidArg(name, "is missing", "a value; the URL path requires it")
@@ -173,7 +173,7 @@ func (a arguments) encodeObject(mapping map[string]string) ([]byte, error) {
 	return marshalJSON(root)
 }
 
-// mapUnused maps every argument that is not in used to its own name.
+// mapUnused maps each argument that is not in used to its own name.
 func (a arguments) mapUnused(used []string) map[string]string {
 	m := map[string]string{}
 	for name := range a {

@@ -5,7 +5,7 @@
 //
 // [Guard] checks the address in the dialer's hook, directly before connecting. The check therefore applies to the
 // address that is really used, whatever a name resolved to earlier, however the address was spelled and whichever
-// redirect led there. Host names matter only for the operator's allowlist, which can open addresses that are closed by
+// redirect led there. Host names matter only for the operator's allowlist, which can unblock addresses that are blocked by
 // default.
 //
 // Every request uses a new connection. When a reused connection breaks, net/http resends a request that has an

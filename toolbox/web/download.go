@@ -25,7 +25,8 @@ type downloadArgs struct {
 	Overwrite bool   `json:"overwrite,omitempty" doc:"True to replace an existing file"`
 }
 
-// downloadResult is the result of web_download. After a crash only the file is known.
+// downloadResult is the result of web_download. If Reeve verifies a download after a crash, only the fields of the file
+// are known.
 type downloadResult struct {
 	files.StreamResult
 	URL         string `json:"url,omitempty" doc:"Address after redirects"`
@@ -69,7 +70,7 @@ func (p *Pack) downloadTool() reeve.Tool {
 	return reeve.MustTool(t, p.download)
 }
 
-// download saves a file. Until the file has its name, every failure proves that nothing was changed.
+// download saves a file. The file gets its name last, so any failure before that proves that nothing was changed.
 func (p *Pack) download(ctx context.Context, in downloadArgs) (downloadResult, error) {
 	res, err := p.get(ctx, in.URL)
 	if err != nil {
@@ -102,7 +103,7 @@ func (p *Pack) downloadTooLarge() error {
 		Hintf("an operator can raise web.max_download_mb")
 }
 
-// readerOf converts the errors of a body, and hides other methods from io.Copy.
+// readerOf wraps a body. It converts its errors, and hides its other methods from io.Copy.
 type readerOf struct{ body io.Reader }
 
 func (r readerOf) Read(b []byte) (int, error) {
@@ -113,8 +114,8 @@ func (r readerOf) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// unchanged returns the error of a download that ended before it changed a file. A timeout then proves that nothing
-// happened.
+// unchanged returns the error of a download that ended before it changed a file. In that case a timeout proves that
+// nothing happened.
 func unchanged(err error) error {
 	e := *reeve.AsError(err)
 	if e.Code == reeve.Timeout {

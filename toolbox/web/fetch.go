@@ -17,9 +17,14 @@ type Fetcher struct{ client *http.Client }
 // NewFetcher returns a Fetcher that obeys g.
 func NewFetcher(g Guard) *Fetcher { return &Fetcher{g.Client()} }
 
-// Fetch returns the body at a URL, until ctx ends. The error is DENIED if the guard refuses the address, UNAVAILABLE or
-// TIMEOUT if the server does not respond, VALIDATION for a status other than 200, and TOO_LARGE for a body over
-// maxBytes. No message contains the URL, because it may contain a secret.
+// Fetch returns the body at a URL, until ctx ends. The code of the error says why there is none:
+//
+//   - DENIED: the guard refused the address
+//   - UNAVAILABLE, TIMEOUT: the server did not respond
+//   - VALIDATION: the status is not 200
+//   - TOO_LARGE: the body has more than maxBytes
+//
+// No message contains the URL, because it may contain a secret.
 func (f *Fetcher) Fetch(ctx context.Context, address string, maxBytes int) ([]byte, error) {
 	var connected atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
@@ -65,7 +70,7 @@ func fetchError(err error, connected bool) error {
 		Err: safeCause(err)}
 	switch {
 	case errors.Is(err, context.Canceled):
-		out.Code, out.Message = reeve.Canceled, "the caller canceled the request"
+		out.Code, out.Message = reeve.Canceled, "the caller cancelled the request"
 	case !connected:
 		out.Message = connectMessage(err)
 	case errors.Is(err, context.DeadlineExceeded):

@@ -117,7 +117,7 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 		if origin(hop.URL) == home {
 			continue
 		}
-		for name := range r.Header { // also back at the origin, because another server chose the URL
+		for name := range r.Header { // also if a later redirect returns to the origin, because another server chose that URL
 			if !crossOriginHeaders[name] {
 				r.Header.Del(name)
 			}

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	hostBurst   = 5               // requests to one host without a wait
+	hostBurst   = 5               // requests to one host that need not wait
 	maxHostWait = 5 * time.Second // a request that would wait longer is refused
-	maxHosts    = 1000            // hosts that are remembered
+	maxHosts    = 1000            // hosts whose rate is tracked
 )
 
 // hostLimiter limits the rate of requests to each host.
@@ -60,7 +60,7 @@ func (l *hostLimiter) limiter(host string) *rate.Limiter {
 			}
 		}
 	}
-	if len(l.hosts) >= maxHosts { // all are in use
+	if len(l.hosts) >= maxHosts { // no host is idle
 		clear(l.hosts)
 	}
 	fresh := rate.NewLimiter(l.rate, hostBurst)

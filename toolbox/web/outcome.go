@@ -19,7 +19,7 @@ import (
 
 const (
 	maxErrorRead = 64 << 10 // bytes to read of an error response
-	maxErrorText = 2 << 10  // bytes of the response in an error message
+	maxErrorText = 2 << 10  // bytes of the response that an error message quotes
 )
 
 // statusError returns the error for the status of a response, or nil for success. The code says what the status proves
@@ -88,7 +88,7 @@ func (a *response) describe() string {
 	return s + ": " + text
 }
 
-// trimPartial removes an incomplete UTF-8 character at the end.
+// trimPartial removes an incomplete UTF-8 character from the end.
 func trimPartial(b []byte) []byte {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {

@@ -71,7 +71,7 @@ func newPackTool(id, name, description string, effect reeve.Effect, limit time.D
 		TimeoutMS: limit.Milliseconds()}
 }
 
-// admit waits until the host of a request may be asked again, and asks its robots.txt.
+// admit waits until the rate limit allows a request to the host, then checks the host's robots.txt.
 func (p *Pack) admit(r *http.Request) error {
 	if r.URL.Scheme != "http" && r.URL.Scheme != "https" {
 		return nil // the transport refuses it
@@ -104,7 +104,7 @@ func (p *Pack) get(ctx context.Context, address string) (*http.Response, error) 
 		return nil, err
 	}
 	if err := checkStatus(res, "the server"); err != nil {
-		_ = res.Body.Close() // nothing is read from it
+		_ = res.Body.Close() // the body is not used
 		return nil, err
 	}
 	return res, nil

@@ -13,7 +13,7 @@ import (
 
 const (
 	maxRobotsBytes = 512 << 10
-	robotsAge      = time.Hour // how long a robots.txt is used
+	robotsAge      = time.Hour // maximum age of a cached robots.txt
 	robotsTimeout  = 10 * time.Second
 	maxRobots      = 500 // hosts whose robots.txt is kept
 )
@@ -32,8 +32,8 @@ type robotsEntry struct {
 	readAt time.Time
 }
 
-// check fails with DENIED if the robots.txt of the server does not allow the URL. As RFC 9309 says, a server without
-// robots.txt allows everything, and a server that cannot say allows nothing.
+// check fails with DENIED if the robots.txt of the server does not allow the URL. As RFC 9309 says, everything is
+// allowed if a server has no robots.txt, and nothing if the server cannot send it.
 func (c *robotsCache) check(ctx context.Context, u *url.URL) error {
 	rules, err := c.get(ctx, u)
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *robotsCache) check(ctx context.Context, u *url.URL) error {
 	if rules.allows(path) {
 		return nil
 	}
-	return reeve.Errorf(reeve.Denied, "the robots.txt of this server does not allow this page to be read").
+	return reeve.Errorf(reeve.Denied, "the robots.txt of this server does not allow reading this page").
 		Hintf("use another source; an operator can set web.robots to ignore")
 }
 
@@ -163,8 +163,8 @@ func (r robotsRules) allows(path string) bool {
 	return allowed
 }
 
-// matchesRobots reports whether a path begins with a pattern. In a pattern * stands for any characters, and $ at the
-// end for the end of the path.
+// matchesRobots reports whether a path begins with a pattern. In a pattern, * stands for any characters, and a final $
+// for the end of the path.
 func matchesRobots(pattern, path string) bool {
 	pattern, ends := strings.CutSuffix(pattern, "$")
 	parts := strings.Split(pattern, "*")

@@ -70,7 +70,7 @@ type searchResult struct {
 type searchHit struct {
 	Title string `json:"title"`
 	URL   string `json:"url"`
-	Text  string `json:"text,omitempty" doc:"Part of the page, or a description of it"`
+	Text  string `json:"text,omitempty" doc:"Excerpt from the page, or a description of the page"`
 	Date  string `json:"date,omitempty" doc:"Date or age of the page, as the provider gives it"`
 }
 
@@ -138,7 +138,8 @@ func (p *Pack) searchBrave(ctx context.Context, in searchArgs) ([]searchHit, boo
 	return hits, a.Query.More, err
 }
 
-// searchTavily asks the Tavily API. It has no pages, so a later page is the end of a longer list of at most 20 results.
+// searchTavily asks the Tavily API. Tavily has no pages, so searchTavily requests all results up to the page, at most
+// 20, and returns the last ones.
 func (p *Pack) searchTavily(ctx context.Context, in searchArgs) ([]searchHit, bool, error) {
 	last := min(in.Count*in.Page, maxResults)
 	first := in.Count * (in.Page - 1)
@@ -166,7 +167,7 @@ func (p *Pack) searchTavily(ctx context.Context, in searchArgs) ([]searchHit, bo
 	return hits, len(a.Results) >= last && last < maxResults, err
 }
 
-// searchSearx asks a SearXNG server, which must permit the format json. It decides how many results a page has.
+// searchSearx asks a SearXNG server, which must permit the format json. The server decides how many results a page has.
 func (p *Pack) searchSearx(ctx context.Context, in searchArgs) ([]searchHit, bool, error) {
 	var a struct {
 		Results []struct {
@@ -237,7 +238,7 @@ func (p *Pack) askProvider(ctx context.Context, method, address string, body []b
 	return nil
 }
 
-// plainText removes tags and entities, with which providers mark the words that they found.
+// plainText removes the tags and entities with which providers mark the words of the query.
 func plainText(s string) string {
 	var b strings.Builder
 	z := html.NewTokenizer(strings.NewReader(s))

@@ -68,7 +68,7 @@ func (r *request) resolveSecrets(ctx context.Context, workspace string) (map[str
 		v, err := r.provider(ctx, workspace, name)
 		switch v = strings.TrimRight(v, "\r\n"); { // secret files often end in a newline
 		case errors.Is(err, context.Canceled):
-			return nil, reeve.Errorf(reeve.Canceled, "call canceled before anything was sent")
+			return nil, reeve.Errorf(reeve.Canceled, "call cancelled before anything was sent")
 		case reeve.CodeOf(err) == reeve.NotFound || err == nil && v == "":
 			return nil, reeve.Errorf(reeve.Unauthenticated, "secret %s is not set", name).
 				Hintf("an operator can set the secret %s in this workspace", name)

@@ -28,7 +28,7 @@ type request struct {
 	usedArgs []string // arguments in url and query; the body leaves them out by default
 	secrets  []string
 	result   []string // tokens of the result pointer; empty means the whole body
-	limit    int64    // bytes of the response body
+	limit    int64    // maximum size of the response body
 	effect   reeve.Effect
 	async    bool
 
@@ -52,7 +52,7 @@ type response struct {
 	body        []byte
 	maxShown    int              // bytes of the body that may be shown
 	overLimit   bool             // the body is longer than maxShown
-	readErr     error            // the error that ended the body early
+	readErr     error            // error that interrupted reading the body
 	secrets     *redact.Redactor // removes the secrets that were sent
 	inv         *reeve.Invocation
 }
@@ -108,7 +108,7 @@ func (r *request) newRequest(ctx context.Context, inv *reeve.Invocation,
 		req.Header.Set("Idempotency-Key", inv.Operation)
 	}
 	if r.async && inv.Operation != "" {
-		req.Header.Set("Reeve-Operation", inv.Operation) // the endpoint delivers the outcome under this id
+		req.Header.Set("Reeve-Operation", inv.Operation) // id under which the endpoint can deliver the outcome later
 	}
 	return req, nil
 }
@@ -156,11 +156,11 @@ func (r *request) send(ctx context.Context, inv *reeve.Invocation) (*response, e
 		secrets:    redact.New(append(slices.Collect(maps.Values(secrets)), r.secretSettings(inv)...)).StoredOnly(),
 		retryAfter: resp.Header.Get("Retry-After")}
 	a.contentType = a.secrets.Text(resp.Header.Get("Content-Type"))
-	a.body, a.readErr = io.ReadAll(io.LimitReader(resp.Body, limit+1)) // one more byte shows that the body is longer
+	a.body, a.readErr = io.ReadAll(io.LimitReader(resp.Body, limit+1)) // one byte more, to see if it is longer
 	if a.overLimit = int64(len(a.body)) > limit; a.overLimit {
 		late := time.AfterFunc(tailTimeout, stop)
 		defer late.Stop()
-		// an error does not matter: any part of the tail helps
+		// an error has no effect: any part of the tail helps
 		rest, _ := io.ReadAll(io.LimitReader(resp.Body, reeve.RedactWindow))
 		a.body, a.readErr = append(a.body, rest...), nil
 	}
@@ -195,7 +195,7 @@ func (r *request) transportError(err error, connected bool) error {
 	}
 	switch {
 	case canceled && !connected:
-		return out(reeve.Canceled, "call canceled before anything was sent")
+		return out(reeve.Canceled, "call cancelled before anything was sent")
 	case !connected:
 		return out(reeve.Unavailable, connectMessage(err))
 	case late:
@@ -204,7 +204,7 @@ func (r *request) transportError(err error, connected bool) error {
 		return out(reeve.UnknownOutcome,
 			"the connection was lost after the request was sent; it may or may not have been carried out")
 	case canceled:
-		return out(reeve.Canceled, "call canceled")
+		return out(reeve.Canceled, "call cancelled")
 	}
 	return out(reeve.Unavailable, "the connection was lost before the response was complete")
 }

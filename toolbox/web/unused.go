@@ -36,7 +36,7 @@ func (c *checker) reportUnusedIn(at string, raw json.RawMessage, visited map[str
 		DependentSchemas  map[string]json.RawMessage `json:"dependentSchemas"`
 		PropertyNames     json.RawMessage            `json:"propertyNames"`
 	}
-	if json.Unmarshal(raw, &s) != nil { // the schemas true and false have no properties
+	if json.Unmarshal(raw, &s) != nil { // true and false are schemas without properties
 		return
 	}
 	const expected = "a parameter that url or query uses"

@@ -10,7 +10,8 @@ import (
 	"math"
 )
 
-// Name is the name of the model, and the first line of its file. Another name means other vectors.
+// Name is the name of the model and the first line of its file. If the model's vectors change, its name must change
+// too.
 const Name = "use-lite-1"
 
 // Shape is the form of one tensor of the model.
@@ -50,7 +51,7 @@ func Shapes() []Shape {
 		Shape{"output.bias", 1, Dimensions, false})
 }
 
-// Write writes a model. values returns the rows of a tensor, one after the other.
+// Write writes a model. The function values returns the rows of a tensor, one after the other.
 func Write(w io.Writer, pieces []Piece, values func(Shape) ([]float32, error)) error {
 	b := append([]byte(Name), '\n')
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(pieces)))
@@ -78,7 +79,7 @@ func Write(w io.Writer, pieces []Piece, values func(Shape) ([]float32, error)) e
 	return err
 }
 
-// appendRow appends one row, as float32, or as a scale and the nearest multiples of it.
+// appendRow appends one row: either as float32, or as a scale followed by the nearest multiples of that scale.
 func appendRow(b []byte, row []float32, isInt8 bool) []byte {
 	if !isInt8 {
 		for _, v := range row {
@@ -102,10 +103,10 @@ func appendRow(b []byte, row []float32, isInt8 bool) []byte {
 	return b
 }
 
-// errFormat is for a file that is not of this form.
+// errFormat is the error for a file that is not in the format that Write produces.
 var errFormat = errors.New("this is not the file of the model " + Name)
 
-// reader reads the parts of a model's file. After an error it returns zeros.
+// reader reads the parts of a model's file. After the first error all its methods return zeros.
 type reader struct {
 	r   *bufio.Reader
 	buf []byte

@@ -1,15 +1,15 @@
 package uselite
 
-// Weights are eight bits wide. Go has no vector instructions, but three products fit into one multiplication of 64
-// bits: a word holds the weights of three outputs, 21 bits apart, and x times the word is x times each of them.
-// Products with an input of nine bits have at most 15 bits and a sign, so a lane holds the sum of 32 of them before it
-// runs over into the next. doc.go of package embed has the figures.
+// Weights are eight bits wide. Go has no vector instructions, but one 64-bit multiplication can compute three products.
+// A word holds the weights of three outputs in three lanes, 21 bits apart. Multiplying the word by x multiplies each
+// lane by x. A product with an input of nine bits has at most 15 bits and a sign, so a lane can hold the sum of 32
+// products before it overflows into the next lane. doc.go of package embed has the figures.
 const (
 	lanes     = 3
 	laneBits  = 21
 	block     = 32  // products that a lane can sum up: 32 * 127 * 255 < 1<<20
-	maxWeight = 127 // of a quantized weight
-	maxInput  = 255 // of a quantized input
+	maxWeight = 127 // largest quantized weight
+	maxInput  = 255 // largest quantized input
 	rows      = 4   // tokens that are multiplied at once
 )
 
@@ -23,7 +23,7 @@ type sums [rows][lanes]int32
 type matrix struct {
 	inputs, outputs int
 	words           []int64   // strips of one word per input, each for three outputs
-	scale           []float32 // per output
+	scale           []float32 // scale of each output
 	bias            []float32
 }
 
@@ -44,7 +44,7 @@ func (m *matrix) setRow(output int, weights []int8, scale float32) {
 	}
 }
 
-// apply writes the outputs for each of n tokens to y. x holds the tokens' inputs, one after the other.
+// apply computes the outputs of n tokens and writes them to y. x holds the tokens' inputs, one after the other.
 func (m *matrix) apply(y, x []float32, n int, s *scratch) {
 	q, scale := s.quantize(x, n, m.inputs)
 	for first := 0; first < m.outputs; first += lanes {
@@ -100,7 +100,8 @@ func multiply(x []quad, strip []int64, sum *sums) {
 	}
 }
 
-// addLanes adds the three sums in a word. A lane below zero has borrowed from the next; subtracting it gives that back.
+// addLanes adds the sums in the three lanes of a word to sums. A negative lane has borrowed one from the next lane, so
+// addLanes subtracts it to correct that.
 func addLanes(sum *[lanes]int32, word int64) {
 	const rest = 64 - laneBits
 	low := word << rest >> rest
@@ -111,8 +112,8 @@ func addLanes(sum *[lanes]int32, word int64) {
 	sum[2] += int32((word - middle) >> laneBits)
 }
 
-// quantize returns the inputs of n tokens as integers, four tokens at a time, and what each token's are to be
-// multiplied with. Tokens that are missing in the last four are zero.
+// quantize returns the inputs of n tokens as integers, in groups of four tokens, and the factor to multiply each
+// token's outputs by. If the last group has fewer than four tokens, the missing ones are zero.
 func (s *scratch) quantize(x []float32, n, inputs int) ([]quad, []float32) {
 	groups := (n + rows - 1) / rows
 	q, scale := sized(&s.quads, groups*inputs), sized(&s.scales, n)
@@ -132,7 +133,7 @@ func (s *scratch) quantize(x []float32, n, inputs int) ([]quad, []float32) {
 		}
 		group := q[t/rows*inputs:][:len(row)]
 		for i, v := range row {
-			group[i][t%rows] = int64(v*by+maxInput+0.5) - maxInput // rounds: what is converted is not below zero
+			group[i][t%rows] = int64(v*by+maxInput+0.5) - maxInput // rounds, because the converted value is never negative
 		}
 	}
 	return q, scale

@@ -5,7 +5,7 @@ import "math"
 const (
 	Dimensions     = 512  // length of a vector
 	MaxTokens      = 128  // the longest text that the model can encode at once
-	vocabularySize = 8002 // with two that no piece has
+	vocabularySize = 8002 // includes two numbers that no piece has
 	tokenWidth     = 256
 	feedWidth      = 1536
 	heads          = 4
@@ -17,15 +17,16 @@ var layerWidths = [2]int{tokenWidth, Dimensions}
 // Model is the loaded model. It does not change and is safe for concurrent use.
 type Model struct {
 	tokenizer  *tokenizer
-	embeddings []int8    // a row per piece
-	scales     []float32 // of these rows
-	positions  []float32 // a row per place in the text
-	residual   *matrix   // widens tokens to what the first layer adds to
+	embeddings []int8    // one row for each piece
+	scales     []float32 // scale of each row of embeddings
+	positions  []float32 // one row for each position in the text
+	residual   *matrix   // widens tokens to the size of the first layer
 	layers     [2]layer
 	output     *matrix
 }
 
-// layer adds to each token what attention to the others gives, then what a function of it alone gives.
+// layer changes each token in two steps: it adds the result of attention to the other tokens, and then the result of a
+// function of the token alone.
 type layer struct {
 	width                     int
 	attentionNorm, feedNorm   layerNorm
@@ -36,14 +37,15 @@ type layer struct {
 // layerNorm moves a vector to mean 0 and variance 1, then scales and shifts it.
 type layerNorm struct{ scale, bias []float32 }
 
-// scratch is the memory of one encoding. It grows to what the longest text needs.
+// scratch holds the buffers of one encoding. They grow as needed by the longest text.
 type scratch struct {
 	quads                                     []quad
 	scales, tokens, normed, inner, mixed, sum []float32
 	weights                                   []float32
 }
 
-// sized returns the first n elements of a buffer, which grows if it is too short. Their values are arbitrary.
+// sized returns the first n elements of a buffer. If the buffer is too short, it allocates a new one. The values are
+// arbitrary.
 func sized[T any](buf *[]T, n int) []T {
 	if cap(*buf) < n {
 		*buf = make([]T, n)
@@ -52,7 +54,8 @@ func sized[T any](buf *[]T, n int) []T {
 	return (*buf)[:n]
 }
 
-// positions returns the rows that are added to tokens by their place, from the frequencies of sines and cosines.
+// positions returns the vectors that are added to tokens because of their position. They consist of sines and cosines
+// of the given frequencies.
 func positions(frequencies []float32) []float32 {
 	n := len(frequencies)
 	p := make([]float32, MaxTokens*2*n)
@@ -120,7 +123,7 @@ func scaleToUnit(v []float32) {
 	}
 }
 
-// embed writes the vectors of pieces at their places. The model adds each piece twice.
+// embed writes the vectors of pieces to their positions. It adds each piece twice, as the original model does.
 func (m *Model) embed(x []float32, ids []int32) {
 	for t, id := range ids {
 		row, by := m.embeddings[int(id)*tokenWidth:][:tokenWidth], 2*m.scales[id]
@@ -132,7 +135,7 @@ func (m *Model) embed(x []float32, ids []int32) {
 	}
 }
 
-// apply adds to sum what the layer makes of n tokens, and then what it makes of that sum.
+// apply runs the layer on n tokens and adds the result to sum.
 func (l *layer) apply(sum, tokens []float32, n int, s *scratch) {
 	normed := sized(&s.normed, n*Dimensions)
 	l.attentionNorm.apply(normed, tokens, n)
@@ -152,7 +155,7 @@ func (l *layer) apply(sum, tokens []float32, n int, s *scratch) {
 	add(sum, normed)
 }
 
-// apply writes the norms of n vectors to y.
+// apply normalizes n vectors and writes the results to y.
 func (l layerNorm) apply(y, x []float32, n int) {
 	width := len(l.scale)
 	for t := range n {
@@ -173,8 +176,9 @@ func (l layerNorm) apply(y, x []float32, n int) {
 	}
 }
 
-// attend writes to each of n tokens the mean of all tokens' values, weighted by how well their keys fit its query. in
-// holds a query, a key and a value per token. Each head has its own part of them.
+// attend computes the attention of n tokens. The result for a token is the mean of all tokens' values, weighted by how
+// well their keys match the query of that token. in holds a query, a key and a value for each token. Each head uses its
+// own part of them.
 func attend(out, in []float32, n, width int, s *scratch) {
 	part := width / heads
 	by := float32(1 / math.Sqrt(float64(part)))

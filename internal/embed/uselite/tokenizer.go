@@ -14,8 +14,8 @@ type Piece struct {
 }
 
 const (
-	reserved  = 6        // the first pieces stand for the unknown, and for the begin and the end of a sentence
-	unknown   = 0        // the piece for characters that no piece has
+	reserved  = 6        // pieces at the beginning with a special meaning, such as the end of a sentence
+	unknown   = 0        // piece that stands for unknown characters
 	separator = "\u2581" // stands for a space, at the beginning of a piece
 )
 
@@ -29,7 +29,7 @@ func newTokenizer(pieces []Piece) *tokenizer {
 	return &tokenizer{pieces: pieces, trie: newTrie(pieces, reserved)}
 }
 
-// step is the best way to reach a position of a text.
+// step is the most likely split of a text up to one position.
 type step struct {
 	score float64
 	piece int32
@@ -64,7 +64,7 @@ func (t *tokenizer) tokens(text string) []int32 {
 			known = true
 			reach(piece, length, float64(t.pieces[piece].Score))
 		})
-		if !known { // every character of the pieces is a piece too, so there is no other way
+		if !known { // no piece begins with this character, so it is unknown
 			_, size := utf8.DecodeRuneInString(text[i:])
 			reach(unknown, size, 0)
 		}
@@ -72,7 +72,7 @@ func (t *tokenizer) tokens(text string) []int32 {
 	return path(steps)
 }
 
-// path returns the pieces of the best way to the last position.
+// path returns the pieces of the most likely split of the whole text.
 func path(steps []step) []int32 {
 	n := 0
 	for i := len(steps) - 1; i > 0; i = int(steps[i].from) {

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// trie finds the pieces that a text begins with. It steps through bytes; the children of a node are neighbours.
+// trie finds all pieces that are a prefix of a text. Each step consumes one byte. The children of a node are stored
+// next to each other.
 type trie struct {
 	nodes []node
 	roots [256]int32 // the node of each first byte; 0 means none
@@ -39,7 +40,7 @@ func newTrie(pieces []Piece, skip int) *trie {
 	return t
 }
 
-// grow adds the children of a node. order holds the sorted pieces that reach the node, whose text is depth bytes long.
+// grow adds the children of a node. order holds the sorted pieces below the node. The node's own text has depth bytes.
 func (t *trie) grow(parent int32, order []int32, pieces []Piece, depth int) {
 	for len(order) > 0 && len(pieces[order[0]].Text) == depth {
 		t.nodes[parent].piece = order[0]
@@ -63,7 +64,7 @@ func (t *trie) grow(parent int32, order []int32, pieces []Piece, depth int) {
 	}
 }
 
-// prefixes calls found for each piece that text begins with, the shortest first.
+// prefixes calls found for each piece that is a prefix of text, shortest first.
 func (t *trie) prefixes(text string, found func(piece int32, length int)) {
 	if text == "" {
 		return

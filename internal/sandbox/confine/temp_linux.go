@@ -106,7 +106,7 @@ func Sweep() {
 	for _, top := range list {
 		lock, err := lockFolder(top)
 		if err != nil {
-			continue // in use, or owned by another user
+			continue // the folder is in use or belongs to another user
 		}
 		info, err := lock.Stat()
 		text, readErr := os.ReadFile(filepath.Join(top, sessionFile))

@@ -125,7 +125,7 @@ func (e *Error) reeveError() error {
 
 // canceledError returns the error of a run whose context ended.
 func canceledError(ctx context.Context, script string) *Error {
-	e := &Error{Kind: Canceled, Script: script, Message: "the run was canceled", Err: context.Cause(ctx)}
+	e := &Error{Kind: Canceled, Script: script, Message: "the run was cancelled", Err: context.Cause(ctx)}
 	if errors.Is(e.Err, context.DeadlineExceeded) {
 		e.Kind, e.Message = Timeout, "the run exceeded the caller's deadline"
 	}

@@ -23,7 +23,7 @@ func (p *Pool) startWorker() (*child.Process, error) {
 		if proc, err := p.startProgram(path); err == nil {
 			return proc, nil
 		}
-		p.smallFails.Store(true) // it has another version, or this system cannot start programs from memory
+		p.smallFails.Store(true) // the small worker has another version, or this system cannot start programs from memory
 	}
 	if !servesWorkers.Load() {
 		return nil, reeve.Errorf(reeve.Unsupported,

@@ -27,7 +27,7 @@ type run struct {
 	limits Limits
 	host   Host
 
-	ctx       context.Context // for host calls
+	ctx       context.Context // context of host calls
 	cancel    context.CancelCauseFunc
 	ended     chan struct{}  // closed when the worker's last frame has been read
 	hostCalls sync.WaitGroup // host calls in progress

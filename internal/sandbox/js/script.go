@@ -83,7 +83,7 @@ type Host interface {
 	// Call performs one host call and returns its result as JSON, or nil for undefined. Calls that the script does not
 	// await one by one run concurrently.
 	//
-	// The context ends when the run is aborted, canceled or out of time. Call must then return, because Run waits for
+	// The context ends when the run is aborted, cancelled or out of time. Call must then return, because Run waits for
 	// every Call. An error rejects the script's promise. The script sees the message, code and hint of a [reeve.Error],
 	// and only a general message for any other error. An error made with [Abort] ends the run instead. A [NotRun] is no
 	// error for the script: it gets a placeholder.
@@ -114,7 +114,7 @@ type Func struct {
 	run            *run
 	call           uint32
 	handle         uint32
-	waitsForScript *signal // of the host call
+	waitsForScript *signal // signal of the host call
 }
 
 // Call calls the function with JSON arguments and returns its awaited result, or nil for undefined. A nil argument is

@@ -15,7 +15,7 @@ var servesWorkers atomic.Bool
 
 // ServeWorker runs this process as a worker and exits, if a [Pool] started the process as one. Otherwise it returns at
 // once. A program whose pools start the program itself must call ServeWorker at the start of main, before it reads
-// flags or opens anything, so that a worker does not run the program a second time.
+// flags or opens files. Otherwise each worker would run the program again.
 func ServeWorker() {
 	servesWorkers.Store(true)
 	if os.Getenv(workerVariable) == "" {

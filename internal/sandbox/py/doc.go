@@ -20,7 +20,7 @@
 //     adds a system call filter and limits from inside. The process has no variables and no files except the image, so
 //     code that escapes the machine finds nothing.
 //   - A worker serves only one owner, a workspace, so damage in a worker cannot affect another workspace.
-//   - If a run exceeds its time or its context is canceled, its worker process is killed.
+//   - If a run exceeds its time or its context is cancelled, its worker process is killed.
 //   - Inside the interpreter, an audit hook refuses to open files, import modules and start processes. It makes errors
 //     clear; security does not depend on it.
 //

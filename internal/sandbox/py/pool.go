@@ -99,7 +99,7 @@ func (p *Pool) Run(ctx context.Context, c Code, l Limits) (Result, error) {
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()
 	case <-ctx.Done():
-		return Result{}, reeve.Errorf(reeve.Canceled, "the run was canceled: %w", context.Cause(ctx))
+		return Result{}, reeve.Errorf(reeve.Canceled, "the run was cancelled: %w", context.Cause(ctx))
 	}
 	for {
 		w, err := p.getWorker(ctx, c.Owner)
@@ -232,7 +232,7 @@ func (p *Pool) waitForWorker(ctx context.Context) (*worker, error) {
 	case o := <-got:
 		return o.w, o.err
 	case <-ctx.Done():
-		return nil, reeve.Errorf(reeve.Canceled, "the run was canceled while Python was starting: %w",
+		return nil, reeve.Errorf(reeve.Canceled, "the run was cancelled while Python was starting: %w",
 			context.Cause(ctx))
 	}
 }

@@ -125,7 +125,7 @@ func runCode(ctx context.Context, proc *child.Process, c Code, l Limits) (r Resu
 	case err == nil: // the run ended just before its worker was killed, so the result is valid
 		return r, false, nil
 	case canceled:
-		return r, false, reeve.Errorf(reeve.Canceled, "the run was canceled: %w", context.Cause(ctx))
+		return r, false, reeve.Errorf(reeve.Canceled, "the run was cancelled: %w", context.Cause(ctx))
 	case late:
 		r.TimedOut, r.ExitCode = true, 137
 		return r, false, nil

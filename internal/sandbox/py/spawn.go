@@ -14,7 +14,7 @@ import (
 // These times are generous, because a busy machine may be slow.
 const (
 	translateTime = 5 * time.Minute  // to compile the interpreter to machine code
-	startTime     = 30 * time.Second // for a worker to become ready
+	startTime     = 30 * time.Second // maximum time until a worker is ready
 )
 
 // startWorker starts a worker and waits until it is ready. Until one worker has started, other callers wait, so that

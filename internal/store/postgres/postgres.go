@@ -292,7 +292,7 @@ func kindOfClass(code string) store.FaultKind {
 	case "40", "55": // conflict with another transaction, or lock not available
 		return store.FaultBusy
 	case "08", "53", "57", "58": // connection, resources, operator intervention, system error
-		// query canceled, too many connections: the server is running
+		// query cancelled, too many connections: the server is running
 		if code == "57014" || code == "53300" {
 			return store.FaultBusy
 		}

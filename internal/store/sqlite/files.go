@@ -243,7 +243,7 @@ func (f *watchedFiles) diagnose(err error) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if now := reeve.Now(); now.Sub(f.probed) > time.Minute { // not more often, because reading takes time
+	if now := reeve.Now(); now.Sub(f.probed) > time.Minute { // at most once a minute, because reading takes time
 		f.probed, f.probeErr = now, errors.Join(probeRead(f.db), probeReadFile(f.name+"-wal"))
 	}
 	if f.probeErr != nil {

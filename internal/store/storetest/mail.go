@@ -93,7 +93,7 @@ var mail = map[string]func(*testing.T, *store.DB){
 			check(name+": over the ranking limit", q(10, "report"), true, byDate(inSearched(any)))
 			check(name+": a common and a rare word", q(10, "report", "penguin"), false,
 				byDate(inSearched(isAboutPenguins)))
-			// fewer matches than the limit, among more emails than the limit
+			// the limit counts the matches, not all emails
 			if got, crowded := read(q(19, "penguin")); crowded || len(got) == 0 {
 				t.Fatalf("%s: a rare word: %v, %v", name, got, crowded)
 			}

@@ -100,7 +100,7 @@ var transactions = map[string]func(*testing.T, *store.DB){
 				wantCode(t, err, reeve.NotFound)
 				return errTest
 			},
-			"a canceled context": func() error {
+			"a cancelled context": func() error {
 				ctx, cancel := context.WithCancel(ctx)
 				err := db.Update(ctx, func(tx *store.Tx) error {
 					if err := put(tx); err != nil {

@@ -87,7 +87,7 @@ func (m *mboxReader) readLine() {
 	text, err := m.in.ReadSlice('\n')
 	whole := err == nil
 	if err != nil && len(text) == m.in.Size() {
-		err = nil // a long line
+		err = nil // the line is longer than the buffer; its end follows
 	}
 	m.err = err
 	start := !m.inLongLine

@@ -17,7 +17,7 @@ import (
 
 const (
 	maxHeaderBytes = 1 << 20 // bytes of a mail header
-	maxParts       = 1000    // of one mail
+	maxParts       = 1000    // MIME parts of one mail
 	maxDepth       = 30      // levels of nested parts
 	maxRecipients  = 10_000
 )

@@ -34,7 +34,7 @@ func columnKind(column string) string {
 
 // record is a mail as separate fields.
 type record struct {
-	text        map[string]string   // by kind
+	text        map[string]string   // text by kind
 	list        map[string][]string // to, cc and bcc, if they are lists
 	attachments []reeve.EmailAttachment
 	notes       []string

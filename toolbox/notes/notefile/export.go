@@ -40,14 +40,14 @@ func (r *reader) readExport(name string, b []byte) {
 		return
 	}
 	if e.Format != exportFormat || e.Version != 1 {
-		r.problem(name, "is not an export of notes that this version knows (format %q, version %d)", e.Format,
+		r.problem(name, "is an export that this version of Reeve cannot read (format %q, version %d)", e.Format,
 			e.Version)
 		return
 	}
 	r.plan.Notes = append(r.plan.Notes, e.Notes...)
 }
 
-// header is the front matter of a note. Files of other programs may have tags as a text.
+// header is the front matter of a note. In files of other programs, tags may be one string.
 type header struct {
 	ID             string   `yaml:"id,omitempty"`
 	Tags           any      `yaml:"tags,omitempty"`
@@ -64,7 +64,7 @@ type header struct {
 	OperationID    string   `yaml:"operation_id,omitempty"`
 }
 
-// textTime is a time as text. Other programs use other forms, which are ignored.
+// textTime is a time written as text. Times that other programs write in another form are ignored.
 type textTime string
 
 func newTextTime(at *time.Time) textTime {
@@ -138,5 +138,5 @@ func WriteMarkdown(dir string, notes []reeve.NoteRecord) (n int, err error) {
 // fileError returns the error for a file that cannot be written.
 func fileError(file string, err error) error {
 	return reeve.Errorf(reeve.Unavailable, "cannot write %s: %s", file, plainError(err)).
-		Hintf("choose a folder that you may write")
+		Hintf("choose a folder in which you may write")
 }

@@ -13,7 +13,7 @@ type lettaBlock struct {
 	Description string `json:"description"`
 }
 
-// lettaFile is an agent file. Older ones describe one agent, with its blocks in core_memory.
+// lettaFile is an agent file of Letta. Older files describe one agent, with its blocks in core_memory.
 type lettaFile struct {
 	Agents []struct {
 		Name         string            `json:"name"`
@@ -57,6 +57,6 @@ func (r *reader) readLetta(name string, b []byte) {
 		}
 	}
 	if messages > 0 {
-		r.problem(name, "%d messages are not notes", messages)
+		r.problem(name, "%d messages were left out, because only memory blocks become notes", messages)
 	}
 }

@@ -19,8 +19,8 @@ var (
 	includeLine = regexp.MustCompile(`^@[^\s@]+$`)
 )
 
-// readMarkdown reads a Markdown file: one note for each paragraph and each item of a list, with the heading above it as
-// context and as a tag. A note that Reeve exported stays one note.
+// readMarkdown reads a Markdown file. Each paragraph and each list item becomes a note, with the heading above it as
+// context and as a tag. A file that Reeve exported stays one note.
 func (r *reader) readMarkdown(name, text string) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	var tags []string

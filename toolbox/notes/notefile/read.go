@@ -39,7 +39,7 @@ const (
 	sourceStart = "import:"
 )
 
-// Problem is a file, or a part of one, that is not imported.
+// Problem is a file, or a part of a file, that is not imported.
 type Problem struct {
 	File    string `json:"file"`
 	Message string `json:"message"`
@@ -57,7 +57,7 @@ func Read(path string, format Format) (Plan, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return Plan{}, reeve.Errorf(reeve.NotFound, "cannot read %s: %w", path, err).
-			Hintf("name a file or a folder that you may read")
+			Hintf("give the path of a file or folder that you may read")
 	}
 	if format == "" {
 		if format, err = detect(path, info.IsDir()); err != nil {
@@ -74,8 +74,8 @@ func Read(path string, format Format) (Plan, error) {
 		return Plan{}, err
 	}
 	if len(r.plan.Notes) > maxNotes {
-		return Plan{}, reeve.Errorf(reeve.TooLarge, "%s has %d notes; one import takes %d", path, len(r.plan.Notes),
-			maxNotes).Hintf("import parts of it")
+		return Plan{}, reeve.Errorf(reeve.TooLarge, "%s has %d notes; one import may have at most %d", path,
+			len(r.plan.Notes), maxNotes).Hintf("import parts of it")
 	}
 	return r.plan, nil
 }
@@ -238,8 +238,8 @@ func (r *reader) add(file, text string, tags []string, validFrom *time.Time) {
 // sourceOf returns the source of the notes in a file.
 func sourceOf(file string) string { return reeve.Truncate(sourceStart+file, 400) }
 
-// splitText splits a text into parts of at most limit bytes: between paragraphs if possible, else between lines, else
-// between words, else within a word.
+// splitText splits a text into parts of at most limit bytes. It splits between paragraphs if possible, otherwise
+// between lines, between words, or within a word.
 func splitText(text string, limit int) (parts []string) {
 	for text = strings.TrimSpace(text); len(text) > limit; {
 		cut := len(strings.ToValidUTF8(text[:limit], ""))

@@ -36,9 +36,8 @@ func IsHTML(mediaType string) bool {
 	return mediaType == "text/html" || mediaType == "application/xhtml+xml"
 }
 
-// Decode converts bytes to UTF-8. contentType is the header of the response. Servers often declare a wrong charset, so
-// bytes that are valid UTF-8 and not only ASCII are UTF-8 whatever is declared, and bytes that are not valid UTF-8 are
-// never read as UTF-8.
+// Decode converts bytes to UTF-8. contentType is the header of the response. Servers often declare a wrong charset. So
+// bytes that are valid UTF-8 and not only ASCII are always read as UTF-8, and bytes that are not valid UTF-8 never are.
 func Decode(b []byte, contentType string) string {
 	if bom := []byte("\xef\xbb\xbf"); bytes.HasPrefix(b, bom) {
 		b = b[len(bom):]

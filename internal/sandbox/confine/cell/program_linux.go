@@ -120,7 +120,7 @@ func (p Program) restrictFiles() error {
 	}
 	reads := []string{"/"} // the private root holds only what the program may read
 	if !p.Namespaces {
-		reads = []string{"/proc/" + strconv.Itoa(os.Getpid())} // for its own memory use
+		reads = []string{"/proc/" + strconv.Itoa(os.Getpid())} // the process reads its own memory use there
 		if p.Libraries {
 			reads = append(reads, libraryPaths...)
 		}

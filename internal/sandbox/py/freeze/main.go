@@ -108,7 +108,7 @@ func freeze(program []byte) (memory, frozen []byte, err error) {
 	if m, err = m.setInitialState(len(at.memory), at.stack); err != nil {
 		return nil, nil, err
 	}
-	entry, err := m.addCaller(target, int32(at.entry), 0, 0, 0) // without arguments
+	entry, err := m.addCaller(target, int32(at.entry), 0, 0, 0) // the function has no arguments
 	if err != nil {
 		return nil, nil, err
 	}
