@@ -20,8 +20,8 @@ type doctorHandlers struct {
 	checkParts func(context.Context) []reeve.PartHealth // checks the parts of the server; may be nil
 }
 
-// doctor checks the server's parts, then the tools, agents and schedules of the workspace. A check that finds a corrupt
-// row reports it, and the other checks still run.
+// doctor checks the server's parts, then the tools, agents and schedules of the workspace. It reports a check that fails
+// and runs the others.
 func (h *doctorHandlers) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.DoctorReport], error) {
 	out := &body[api.DoctorReport]{}
 	if h.checkParts != nil {
@@ -32,12 +32,14 @@ func (h *doctorHandlers) doctor(ctx context.Context, who reeve.Principal, _ *Sco
 		check func(context.Context, reeve.Principal) (reeve.PartHealth, error)
 	}{{"tools", h.checkTools}, {"agents", h.checkAgents}, {"schedules", h.checkSchedules}, {"wakes", h.checkWakes}} {
 		part, err := c.check(ctx, who)
-		if row, ok := store.AsCorruptRow(err); ok {
-			part, err = newPartHealth(c.name, []string{row.Error()}, "",
-				"repair the row first; the rows check shows how"), nil
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
-		if err != nil {
-			return nil, err
+		if row, ok := store.AsCorruptRow(err); ok {
+			part = newPartHealth(c.name, []string{row.Error()}, "", "repair the row first; the rows check shows how")
+		} else if err != nil {
+			part = newPartHealth(c.name, []string{"the check failed: " + reeve.AsError(err).Message}, "",
+				"see the rows check and the server's log")
 		}
 		out.Body.Checks = append(out.Body.Checks, part)
 	}

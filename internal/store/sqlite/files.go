@@ -61,12 +61,17 @@ func checkWAL(file string) error {
 	if s, err := os.Stat(file + "-wal"); err != nil || s.Size() == 0 {
 		return nil
 	}
-	head, err := readHeader(file)
+	db, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer db.Close() // SQLite has not opened the file yet, so there are no locks to drop
+	head, err := readHeader(db)
 	if err != nil {
 		return err
 	}
 	message := ""
-	switch cut, err := isTruncated(file); {
+	switch cut, err := isTruncated(db, file+"-wal"); {
 	case err != nil:
 		return err
 	case string(head[:16]) != "SQLite format 3\x00":
@@ -82,14 +87,10 @@ func checkWAL(file string) error {
 }
 
 // readHeader returns the first 32 bytes of a file. Missing bytes are zero.
-func readHeader(file string) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
+func readHeader(f *os.File) ([]byte, error) {
 	head := make([]byte, 32)
-	_, err = f.ReadAt(head, 0)
-	return head, errors.Join(ignoreEOF(err), f.Close())
+	_, err := f.ReadAt(head, 0)
+	return head, ignoreEOF(err)
 }
 
 func (f *watchedFiles) close() error { return f.db.Close() }
@@ -112,7 +113,7 @@ func (f *watchedFiles) checkPresent() error {
 	case !os.SameFile(info, f.opened):
 		return goneFault("database file %s is not the one that the server opened", f.name)
 	}
-	if cut, err := isTruncated(f.name); err != nil {
+	if cut, err := isTruncated(f.db, f.name+"-wal"); err != nil {
 		return store.Fault{Kind: store.FaultDisk, Err: err}
 	} else if cut {
 		return goneFault("database file %s was truncated", f.name)
@@ -144,13 +145,14 @@ func goneFault(format string, args ...any) error {
 }
 
 // isTruncated reports whether pages of a database are missing from both its file and its log. The file alone may be
-// short after a crash: SQLite copies the log into the file page by page, and the first page has the new size.
-func isTruncated(file string) (bool, error) {
-	info, err := os.Stat(file)
+// short after a crash: SQLite copies the log into the file page by page, and the first page has the new size. It takes
+// an open file, because closing another handle of a file that SQLite has open drops SQLite's locks.
+func isTruncated(db *os.File, wal string) (bool, error) {
+	info, err := db.Stat()
 	if err != nil {
 		return false, err
 	}
-	head, err := readHeader(file)
+	head, err := readHeader(db)
 	if err != nil {
 		return false, err
 	}
@@ -161,7 +163,7 @@ func isTruncated(file string) (bool, error) {
 	if info.Size() >= headerDatabaseSize(head) { // the file contains every page that its header counts
 		return false, nil
 	}
-	logged, pages, err := readWALPages(file + "-wal")
+	logged, pages, err := readWALPages(wal)
 	if err != nil {
 		return false, err
 	}
