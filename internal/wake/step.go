@@ -13,7 +13,7 @@ import (
 const (
 	maxWakesPerRun   = 1000                   // wakes that one run serves
 	maxTimersPerStep = 500                    // timers that one step fires
-	pollInterval     = 2 * time.Second        // longest time between two checks of the store for work from other servers
+	pollInterval     = 2 * time.Second        // longest time between two checks for work from other servers
 	maxReadAttempts  = 5                      // attempts to read the subscription, timer or entities of a wake
 	firstReadDelay   = 250 * time.Millisecond // delay before the second attempt; doubles with each attempt
 )
@@ -72,7 +72,8 @@ func (r *Scheduler) Step(ctx context.Context, n int) (runs []reeve.Run, next tim
 // stepInTx executes one transaction of Step. It also returns the runs that it ended.
 func (r *Scheduler) stepInTx(ctx context.Context, n int,
 	findOrphans bool) (runs []reeve.Run, next time.Duration, ended []committedEnd, err error) {
-	var unreadable *unreadableWake // kept in a variable, because the store may replace the error that aborts a transaction
+	// Kept in a variable, because the store may replace the error that aborts a transaction.
+	var unreadable *unreadableWake
 	var now time.Time
 	var nextTimer, nextWake []int64 // due times in milliseconds
 	hasMoreTimers := false
