@@ -148,8 +148,8 @@ func TestOpenAIErrors(t *testing.T) {
 		after   time.Duration
 		message string
 	}{
-		"401":               {401, "", `{"error":{"message":"Incorrect API key provided: ` + testKey + `","code":"invalid_api_key"}}`, reeve.ModelFailed, 0, "refuses the key"},
-		"403":               {403, "", ``, reeve.ModelFailed, 0, "refuses the key"},
+		"401":               {401, "", `{"error":{"message":"Incorrect API key provided: ` + testKey + `","code":"invalid_api_key"}}`, reeve.ModelFailed, 0, "refused the API key"},
+		"403":               {403, "", ``, reeve.ModelFailed, 0, "refused the API key"},
 		"404":               {404, "", `{"error":{"message":"model not found","code":null}}`, reeve.ModelFailed, 0, "model not found"},
 		"429":               {429, "7", `{"error":{"message":"slow down","code":"rate_limit_exceeded"}}`, reeve.RateLimited, 7 * time.Second, "slow down"},
 		"429 without time":  {429, "", `{}`, reeve.RateLimited, 0, "too many"},
