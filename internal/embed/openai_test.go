@@ -157,7 +157,7 @@ func TestOpenAIErrors(t *testing.T) {
 		"500":               {500, "", `oops`, reeve.Unavailable, 0, "oops"},
 		"503":               {503, "2", `{"error":"loading the model"}`, reeve.Unavailable, 2 * time.Second, "loading the model"},
 		"400":               {400, "", `{"error":{"message":"too long"}}`, reeve.ModelFailed, 0, "too long"},
-		"redirect":          {302, "", ``, reeve.ModelFailed, 0, "redirects"},
+		"redirect":          {302, "", ``, reeve.ModelFailed, 0, "redirected"},
 		"no JSON":           {200, "", `<html>`, reeve.ModelFailed, 0, "invalid"},
 		"nothing":           {200, "", ``, reeve.ModelFailed, 0, "invalid"},
 		"another form":      {200, "", `{"embeddings":[[1,2,3]]}`, reeve.ModelFailed, 0, "0 vectors for 2"},
