@@ -63,7 +63,7 @@ func (c *EntityChange) Merge(later EntityChange) {
 
 // ChangeRecord is the account of one change: who made it, why, and what it did to each entity.
 type ChangeRecord struct {
-	ID        string         `json:"id" doc:"Operation, or derived id of a change without one"`
+	ID        string         `json:"id" doc:"Id of the operation that made the change; if there was none, an id of its own"`
 	AgentID   string         `json:"agent_id,omitempty" doc:"Agent that made the change"`
 	UserID    string         `json:"user_id,omitempty" doc:"Person who made it, or for whom the agent acted"`
 	RunID     string         `json:"run_id,omitempty" doc:"Run in which the change was made"`

@@ -87,7 +87,7 @@ type Part struct {
 	Text string   `json:"text,omitempty" doc:"Text of texts, reasoning and results"`
 
 	ID      string          `json:"id,omitempty" doc:"Call id, of calls and results"`
-	Name    string          `json:"name,omitempty" doc:"Tool of calls and results; file name of media"`
+	Name    string          `json:"name,omitempty" doc:"Calls and results: name of the tool. Media: name of the file"`
 	Args    json.RawMessage `json:"args,omitempty" doc:"Arguments of calls; a string if the model wrote invalid JSON"`
 	IsError bool            `json:"is_error,omitempty" doc:"True for the result of a failed call"`
 

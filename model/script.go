@@ -67,8 +67,8 @@ type ScriptUsage struct {
 // ScriptFailure is a simulated failure. Exactly one of Status, Cut, Hang and Nonsense is set.
 type ScriptFailure struct {
 	Status     int            `yaml:"status"`      // HTTP status of the response
-	RetryAfter ScriptDuration `yaml:"retry_after"` // with a status
-	Message    string         `yaml:"message"`     // with a status
+	RetryAfter ScriptDuration `yaml:"retry_after"` // Retry-After of the response; only with Status
+	Message    string         `yaml:"message"`     // body of the response; only with Status
 	After      int            `yaml:"after"`       // number of fragments streamed before the failure
 	Cut        bool           `yaml:"cut"`         // end the stream early
 	Hang       bool           `yaml:"hang"`        // send nothing more until the caller cancels

@@ -211,7 +211,8 @@ func (o *OpenAI) refused(status int, h http.Header, body []byte) error {
 		e.RetryAfter = retryAfter(h)
 		return e
 	case status == http.StatusRequestTimeout || status >= 500:
-		e := reeve.Errorf(reeve.Unavailable, "the embeddings server reported a failure %s", what).Hintf("try again later")
+		e := reeve.Errorf(reeve.Unavailable, "the embeddings server reported a failure %s", what).
+			Hintf("try again later")
 		e.RetryAfter = retryAfter(h)
 		return e
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:

@@ -148,8 +148,8 @@ func TestOpenAIErrors(t *testing.T) {
 		after   time.Duration
 		message string
 	}{
-		"401":               {401, "", `{"error":{"message":"Incorrect API key provided: ` + testKey + `","code":"invalid_api_key"}}`, reeve.ModelFailed, 0, "refuses the key"},
-		"403":               {403, "", ``, reeve.ModelFailed, 0, "refuses the key"},
+		"401":               {401, "", `{"error":{"message":"Incorrect API key provided: ` + testKey + `","code":"invalid_api_key"}}`, reeve.ModelFailed, 0, "refused the API key"},
+		"403":               {403, "", ``, reeve.ModelFailed, 0, "refused the API key"},
 		"404":               {404, "", `{"error":{"message":"model not found","code":null}}`, reeve.ModelFailed, 0, "model not found"},
 		"429":               {429, "7", `{"error":{"message":"slow down","code":"rate_limit_exceeded"}}`, reeve.RateLimited, 7 * time.Second, "slow down"},
 		"429 without time":  {429, "", `{}`, reeve.RateLimited, 0, "too many"},
@@ -157,7 +157,7 @@ func TestOpenAIErrors(t *testing.T) {
 		"500":               {500, "", `oops`, reeve.Unavailable, 0, "oops"},
 		"503":               {503, "2", `{"error":"loading the model"}`, reeve.Unavailable, 2 * time.Second, "loading the model"},
 		"400":               {400, "", `{"error":{"message":"too long"}}`, reeve.ModelFailed, 0, "too long"},
-		"redirect":          {302, "", ``, reeve.ModelFailed, 0, "redirects"},
+		"redirect":          {302, "", ``, reeve.ModelFailed, 0, "redirected"},
 		"no JSON":           {200, "", `<html>`, reeve.ModelFailed, 0, "invalid"},
 		"nothing":           {200, "", ``, reeve.ModelFailed, 0, "invalid"},
 		"another form":      {200, "", `{"embeddings":[[1,2,3]]}`, reeve.ModelFailed, 0, "0 vectors for 2"},

@@ -81,19 +81,6 @@ func (c *caller) principals() []principal {
 	return c.chain
 }
 
-// checkNotStopped returns an error if the server is held or the kill switch is on for the caller or a principal.
-func (c *caller) checkNotStopped() error {
-	if err := c.view.checkNotStopped(); err != nil {
-		return err
-	}
-	for _, p := range c.chain {
-		if err := p.checkNotStopped(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // checkLifecycle returns an error if the lifecycle of the caller or of a principal forbids the call. A destroyed agent
 // may do nothing. A dormant agent may change nothing.
 func (c *caller) checkLifecycle(mutates bool) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"reeve"
 	"reeve/internal/store"
 )
 
@@ -57,4 +58,35 @@ func (g *Gate) setStopped(ctx context.Context, workspace, agent, reason string, 
 		}
 		return tx.Ledger().SaveResponse(ctx, nil)
 	})
+}
+
+// checkNotStopped returns an error if the server is held or the kill switch is on for the caller or a principal.
+func (c *caller) checkNotStopped() error {
+	if err := c.view.checkNotStopped(); err != nil {
+		return err
+	}
+	for _, p := range c.chain {
+		if err := p.checkNotStopped(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkNotStopped returns an error if the server is held or the kill switch is on for the workspace or the agent.
+func (v *agentView) checkNotStopped() error {
+	if v.ws.Hold != nil {
+		return v.ws.Hold.Err()
+	}
+	if v.ws.StoppedAt != nil {
+		what := "everything in this workspace is stopped"
+		if v.ws.StopReason != "" {
+			what += ": " + v.ws.StopReason
+		}
+		return reeve.Errorf(reeve.Stopped, "%s", what).Hintf("a member can resume it")
+	}
+	if v.agent.StoppedAt != nil {
+		return reeve.Errorf(reeve.Stopped, "the agent %s is stopped", v.agent.Name).Hintf("a member can resume it")
+	}
+	return nil
 }

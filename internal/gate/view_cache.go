@@ -217,24 +217,6 @@ func (v *viewCache) getWorkspace(ctx context.Context, g *Gate, s *store.Snap, id
 	return w, nil
 }
 
-// checkNotStopped returns an error if the server is held or the kill switch is on for the workspace or the agent.
-func (v *agentView) checkNotStopped() error {
-	if v.ws.Hold != nil {
-		return v.ws.Hold.Err()
-	}
-	if v.ws.StoppedAt != nil {
-		what := "everything in this workspace is stopped"
-		if v.ws.StopReason != "" {
-			what += ": " + v.ws.StopReason
-		}
-		return reeve.Errorf(reeve.Stopped, "%s", what).Hintf("a member can resume it")
-	}
-	if v.agent.StoppedAt != nil {
-		return reeve.Errorf(reeve.Stopped, "the agent %s is stopped", v.agent.Name).Hintf("a member can resume it")
-	}
-	return nil
-}
-
 // BuiltinProfiles returns the profiles of the built-in kinds. A workspace can replace them.
 func BuiltinProfiles() []reeve.Profile {
 	return []reeve.Profile{

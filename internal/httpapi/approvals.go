@@ -43,7 +43,7 @@ func (h *approvalHandlers) inbox(ctx context.Context, who reeve.Principal, _ *Sc
 
 // readInbox returns everything that waits for a person, up to maxInboxItems of each kind.
 func readInbox(ctx context.Context, snap *store.Snap, who reeve.Principal) (in api.Inbox, err error) {
-	const limit = maxInboxItems + 1 // one more, to set More
+	const limit = maxInboxItems + 1 // one entry more than shown, to set More
 	if in.Approvals, err = snap.Ledger().ListApprovals(ctx, who.Workspace, reeve.ApprovalPending, "",
 		limit); err != nil {
 		return in, err

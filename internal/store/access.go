@@ -13,7 +13,7 @@ import (
 type Credential struct {
 	reeve.AccessToken
 	Hash   string
-	Parent string // sessions and links only: the token that they derive from and end with
+	Parent string // only for sessions and links: id of the token that created them; they end with it
 	Server bool   // the token in the server's data directory, valid in every workspace; no API sets it
 }
 

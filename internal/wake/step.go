@@ -13,7 +13,7 @@ import (
 const (
 	maxWakesPerRun   = 1000                   // wakes that one run serves
 	maxTimersPerStep = 500                    // timers that one step fires
-	pollInterval     = 2 * time.Second        // longest time between two checks of the store for work from other servers
+	pollInterval     = 2 * time.Second        // longest time between two checks for work from other servers
 	maxReadAttempts  = 5                      // attempts to read the subscription, timer or entities of a wake
 	firstReadDelay   = 250 * time.Millisecond // delay before the second attempt; doubles with each attempt
 )

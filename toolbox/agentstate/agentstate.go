@@ -101,7 +101,7 @@ func (p *Pack) sleep(ctx context.Context, in sleepArgs) (state, error) {
 		if *f.to, err = parseTime(f.path, *f.from); err != nil {
 			return state{}, err
 		}
-		if t := *f.to; in.Expect != "" && t != nil && !t.After(tx.Now()) { // an undo that would restore a time in the past
+		if t := *f.to; in.Expect != "" && t != nil && !t.After(tx.Now()) { // an undo cannot restore a past time
 			*f.to = nil
 		}
 	}

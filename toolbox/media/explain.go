@@ -52,7 +52,7 @@ func (p *Reader) Tools() []reeve.Tool {
 		return reeve.MustTool(reeve.Tool{ID: id, Name: name, Category: "media", Pack: pack, Capability: "files.read",
 			Effect: reeve.Read, TimeoutMS: explainTimeoutMS, Description: "Have the agent's model " + what +
 				", and answer a question about it. Reads at most 10 MiB. Fails if the model cannot take such a " +
-				"file. Is charged to the agent's budgets; within a run, repeating an equal call is free. Changes nothing.",
+				"file. The agent's budgets pay; within a run, repeating an equal call is free. Changes nothing.",
 			Check: func(ctx context.Context, inv *reeve.Invocation) error {
 				in, err := reeve.Args[explainArgs](inv)
 				if err != nil {

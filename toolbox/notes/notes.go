@@ -161,7 +161,8 @@ func (p *Pack) save(ctx context.Context, in saveArgs) (changed, error) {
 			return changed{}, err
 		}
 		if !isNew {
-			return changed{NoteID: n.ID, Duplicate: true, Message: "An equal note exists already. Nothing was added."}, nil
+			return changed{NoteID: n.ID, Duplicate: true,
+				Message: "An equal note exists already. Nothing was added."}, nil
 		}
 		inv.UndoWith("memory_delete", noteArgs{n.ID})
 		return changed{NoteID: n.ID, Message: "The note was saved."}, nil

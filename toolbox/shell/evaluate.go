@@ -305,7 +305,8 @@ func (j *lineChecker) checkAttribute(n syntax.Node, program, option string) {
 func (j *lineChecker) checkVariableName(w *syntax.Word) {
 	text, ok := literalText(w)
 	if !ok && !j.isNumber(w) {
-		j.refuse(w, "write the names out", "this text names a variable, and which one is only known when the command runs")
+		j.refuse(w, "write the names out",
+			"this text names a variable, and which one is only known when the command runs")
 	}
 	for _, name := range targetNames(text) {
 		j.checkSet(w, name)

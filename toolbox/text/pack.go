@@ -41,8 +41,8 @@ const (
 // Tools returns the text tools.
 func (p *Pack) Tools() []reeve.Tool {
 	tool := func(id, name, what string) reeve.Tool {
-		return reeve.Tool{ID: id, Name: name, Description: what + " Uses the agent's model and is charged to the agent's " +
-			"budgets. Within a run, repeating an equal call is free and returns the same answer. Changes nothing.",
+		return reeve.Tool{ID: id, Name: name, Description: what + " Uses the agent's model, and the agent's " +
+			"budgets pay. Within a run, repeating an equal call is free and returns the same answer. Changes nothing.",
 			Category: "text", Pack: "text", Effect: reeve.Read, TimeoutMS: timeoutMS}
 	}
 	return []reeve.Tool{

@@ -265,3 +265,27 @@ func pathsOverlap(a, b []string) bool {
 	n := min(len(a), len(b))
 	return slices.Equal(a[:n], b[:n])
 }
+
+// checkEffect checks that the effect class and the request agree.
+func (c *checker) checkEffect() {
+	s, effect := c.spec, c.tool.Effect
+	switch {
+	case effect == reeve.Local:
+		c.report("/effect", "read, keyed, verifiable or unsafe",
+			invalidf("the effect of an endpoint happens outside Reeve and cannot be local"))
+	case effect == reeve.Read && s.Method == http.MethodPost && !s.Read:
+		c.report("/spec/method", `GET, or POST with "read": true`,
+			invalidf("a POST counts as a change unless read is true"))
+	case effect == reeve.Read && isMethod(s.Method) && s.Method != http.MethodGet && s.Method != http.MethodPost:
+		c.report("/spec/method", "GET", invalidf("%s changes something, but the effect of the tool is read", s.Method))
+	}
+	if s.Read && (effect != reeve.Read || s.Method != http.MethodPost) {
+		c.report("/spec/read", "no value", invalidf("read is only for a POST of a tool with effect read"))
+	}
+	if effect == reeve.Verifiable && s.Verify == nil {
+		c.report("/spec/verify", "a look-up request", invalidf("a tool with effect verifiable needs a look-up request"))
+	}
+	if effect != reeve.Verifiable && s.Verify != nil {
+		c.report("/spec/verify", "no value", invalidf("only a tool with effect verifiable has a look-up request"))
+	}
+}

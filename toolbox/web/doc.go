@@ -3,10 +3,9 @@
 //
 // # The guard
 //
-// [Guard] checks the address in the dialer's hook, directly before connecting. The check therefore applies to the
-// address that is really used, whatever a name resolved to earlier, however the address was spelled and whichever
-// redirect led there. Host names matter only for the operator's allowlist, which can unblock addresses that are blocked by
-// default.
+// [Guard] checks the address in the dialer's hook, directly before connecting. So the check applies to the address that
+// is really used. It does not matter what a name resolved to earlier, how the address was spelled or which redirect led
+// there. Host names matter only for the operator's allowlist, which can unblock addresses that are blocked by default.
 //
 // Every request uses a new connection. When a reused connection breaks, net/http resends a request that has an
 // Idempotency-Key. Only the gate may decide to resend, so connections are never reused.

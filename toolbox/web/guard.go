@@ -117,7 +117,8 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 		if origin(hop.URL) == home {
 			continue
 		}
-		for name := range r.Header { // also if a later redirect returns to the origin, because another server chose that URL
+		// Also if a later redirect returns to the origin, because another server chose that URL.
+		for name := range r.Header {
 			if !crossOriginHeaders[name] {
 				r.Header.Del(name)
 			}

@@ -22,7 +22,8 @@ const queries = new QueryClient({
     queries: {
       staleTime: Infinity, // the event stream says when data is stale
       gcTime: 5 * 60_000,
-      retry: (failures, error) => failures < 2 && error instanceof ApiError && (error.status === 0 || error.status >= 502),
+      retry: (failures, error) =>
+        failures < 2 && error instanceof ApiError && (error.status === 0 || error.status >= 502),
       refetchOnWindowFocus: false,
     },
   },

@@ -133,7 +133,7 @@ func (s *scratch) quantize(x []float32, n, inputs int) ([]quad, []float32) {
 		}
 		group := q[t/rows*inputs:][:len(row)]
 		for i, v := range row {
-			group[i][t%rows] = int64(v*by+maxInput+0.5) - maxInput // rounds, because the converted value is never negative
+			group[i][t%rows] = int64(v*by+maxInput+0.5) - maxInput // rounds: the converted value is never negative
 		}
 	}
 	return q, scale

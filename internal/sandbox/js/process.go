@@ -23,7 +23,8 @@ func (p *Pool) startWorker() (*child.Process, error) {
 		if proc, err := p.startProgram(path); err == nil {
 			return proc, nil
 		}
-		p.smallFails.Store(true) // the small worker has another version, or this system cannot start programs from memory
+		// The small worker has another version, or this system cannot start programs from memory.
+		p.smallFails.Store(true)
 	}
 	if !servesWorkers.Load() {
 		return nil, reeve.Errorf(reeve.Unsupported,

@@ -95,9 +95,9 @@ type Host interface {
 
 // CallNoter is implemented by a [Host] that must see calls in the order in which the script makes them.
 type CallNoter interface {
-	// Note is called for each host call before Call, in order, and before the run reads the worker's next frame. It
-	// returns the context for Call. If now is true, the run waits for Call to return before it reads the next frame,
-	// so such a call must be short.
+	// Note prepares a host call. The run calls it before Call, in the order of the host calls, and before it reads the
+	// worker's next frame. Note returns the context for Call. If now is true, the run waits for Call to return before
+	// it reads the next frame, so such a call must be short.
 	Note(ctx context.Context, name string) (_ context.Context, now bool)
 }
 

@@ -185,7 +185,8 @@ func (w *writer) rollback() {
 	w.renew()
 }
 
-// renew replaces the connection. If it was the only one, SQLite deletes the log and later creates another.
+// renew replaces the connection. If it was the only connection to the database, SQLite deletes the log and later
+// creates a new one.
 func (w *writer) renew() {
 	w.conn.renew()
 	w.files.forgetWAL()

@@ -49,7 +49,13 @@ export async function ok<T>(answer: Promise<Answer<T>>): Promise<T> {
     result = await answer;
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === 'AbortError') throw cause;
-    throw new ApiError(0, 'UNREACHABLE', 'the server cannot be reached', 'check that it runs; the page tries again', '');
+    throw new ApiError(
+      0,
+      'UNREACHABLE',
+      'the server cannot be reached',
+      'check that it runs; the page tries again',
+      '',
+    );
   }
   if (result.response.ok) return result.data as T;
   throw problemOf(result.response.status, result.error);

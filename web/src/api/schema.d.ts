@@ -3370,7 +3370,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             entities: components["schemas"]["EntityChange"][] | null;
-            /** @description Operation, or derived id of a change without one */
+            /** @description Id of the operation that made the change; if there was none, an id of its own */
             id: string;
             /** @description Reason that the caller gave */
             reason?: string;

@@ -1,7 +1,17 @@
 import { api, ok, type Schemas } from '../api/client';
 import { useLive } from '../ui/kit';
 
-export const INBOX_TOPICS = ['inbox', 'approvals', 'proposals', 'operations', 'items', 'script_jobs', 'schedules', 'budgets', 'control'];
+export const INBOX_TOPICS = [
+  'inbox',
+  'approvals',
+  'proposals',
+  'operations',
+  'items',
+  'script_jobs',
+  'schedules',
+  'budgets',
+  'control',
+];
 
 /** useInbox reads everything that waits for a person. */
 export function useInbox() {

@@ -15,15 +15,32 @@ function screen<P extends string>(path: P, load: Loader, name: string) {
 
 const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
 
-const home = createRoute({ getParentRoute: () => root, path: '/', beforeLoad: () => { throw redirect({ to: '/inbox', replace: true }); } });
-const signin = createRoute({ getParentRoute: () => root, path: '/signin', beforeLoad: () => { throw redirect({ to: '/inbox', replace: true }); } });
+const home = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/inbox', replace: true });
+  },
+});
+const signin = createRoute({
+  getParentRoute: () => root,
+  path: '/signin',
+  beforeLoad: () => {
+    throw redirect({ to: '/inbox', replace: true });
+  },
+});
 const inbox = createRoute({
   getParentRoute: () => root, path: '/inbox', component: InboxScreen,
   validateSearch: (s: Record<string, unknown>): { open?: string } => ({ open: text(s.open) }),
 });
 const runs = createRoute({
-  getParentRoute: () => root, path: '/runs', component: lazyRouteComponent(() => import('../screens/runs/runs'), 'RunsScreen'),
-  validateSearch: (s: Record<string, unknown>): { agent?: string; state?: string } => ({ agent: text(s.agent), state: text(s.state) }),
+  getParentRoute: () => root,
+  path: '/runs',
+  component: lazyRouteComponent(() => import('../screens/runs/runs'), 'RunsScreen'),
+  validateSearch: (s: Record<string, unknown>): { agent?: string; state?: string } => ({
+    agent: text(s.agent),
+    state: text(s.state),
+  }),
 });
 
 const routes = root.addChildren([
@@ -58,7 +75,7 @@ export const router = createRouter({
   defaultErrorComponent: ({ error }) => <Failure error={error} retry={() => location.reload()} />,
   defaultNotFoundComponent: () => (
     <Page title="This page does not exist">
-      <div className="panel"><Empty title="Check the address"><p>The address is wrong, or what it named is gone.</p>
+      <div className="panel"><Empty title="Check the address"><p>The address is wrong, or the entry was deleted.</p>
         <Link className="btn" to="/inbox">Go to the inbox</Link></Empty></div>
     </Page>
   ),

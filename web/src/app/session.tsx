@@ -11,7 +11,7 @@ interface Access {
   session: Session;
   workspace: string;
   live: Live;
-  /** can reports whether the person's role is enough; without it, buttons are not shown. */
+  /** can reports whether the person has at least this role. Buttons that need a higher role are not shown. */
   can: (role: keyof typeof RANK) => boolean;
   choose: (workspace: string) => void;
 }

@@ -77,13 +77,31 @@ export function Shell() {
   return (
     <div className="app">
       <header className="top">
-        <a className="skip" href="#main" onClick={(e) => { e.preventDefault(); main.current?.focus(); }}>Skip to content</a>
-        <Link to="/inbox" className="brand">Reeve</Link>
+        <a
+          className="skip"
+          href="#main"
+          onClick={(e) => {
+            e.preventDefault();
+            main.current?.focus();
+          }}
+        >
+          Skip to content
+        </a>
+        <Link to="/inbox" className="brand">
+          Reeve
+        </Link>
         <WorkspaceMenu />
         <span className="grow" />
         <LiveMark />
         <StopButton />
-        <button className="btn quiet icon wide" aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)" onClick={help}>?</button>
+        <button
+          className="btn quiet icon wide"
+          aria-label="Keyboard shortcuts"
+          title="Keyboard shortcuts (?)"
+          onClick={help}
+        >
+          ?
+        </button>
         <PersonMenu />
       </header>
       <nav className={isDrawerOpen ? 'side open' : 'side'} aria-label="Main">
@@ -112,7 +130,11 @@ function LiveMark() {
   const { live } = useAccess();
   const text = { live: 'Live', connecting: 'Connecting', offline: 'Reconnecting' }[live];
   return (
-    <span className="row small soft" role="status" title={live === 'live' ? 'Changes appear as they happen' : 'Changes do not arrive at the moment'}>
+    <span
+      className="row small soft"
+      role="status"
+      title={live === 'live' ? 'Changes appear as they happen' : 'The connection for live changes is broken'}
+    >
       <span className={`dot ${live === 'live' ? 'ok' : 'wait'}`} />
       <span className="wide">{text}</span>
       {live !== 'live' && <span className="hide">{text}</span>}
@@ -126,7 +148,9 @@ function WorkspaceMenu() {
   if (session.workspaces.length < 2) return <span className="small soft cut">{name}</span>;
   return (
     <MenuTrigger>
-      <AriaButton className="btn quiet" aria-label={`Workspace ${name}`}><span className="cut">{name}</span> ▾</AriaButton>
+      <AriaButton className="btn quiet" aria-label={`Workspace ${name}`}>
+        <span className="cut">{name}</span> ▾
+      </AriaButton>
       <Popover className="menu-pop">
         <Menu className="menu" onAction={(key) => choose(String(key))}>
           {session.workspaces.map((w) => (
@@ -161,10 +185,16 @@ function PersonMenu() {
       }
     }
   };
-  const themes: [Theme, string][] = [['system', 'Theme of the device'], ['light', 'Light theme'], ['dark', 'Dark theme']];
+  const themes: [Theme, string][] = [
+    ['system', 'Theme of the device'],
+    ['light', 'Light theme'],
+    ['dark', 'Dark theme'],
+  ];
   return (
     <MenuTrigger>
-      <AriaButton className="btn quiet" aria-label={`Account of ${session.user}`}><span className="cut">{session.user}</span> ▾</AriaButton>
+      <AriaButton className="btn quiet" aria-label={`Account of ${session.user}`}>
+        <span className="cut">{session.user}</span> ▾
+      </AriaButton>
       <Popover className="menu-pop" placement="bottom end">
         <Menu className="menu" onAction={(key) => void act(String(key))}>
           {themes.map(([id, label]) => (

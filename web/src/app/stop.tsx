@@ -56,7 +56,9 @@ export function StopButton() {
             </p>
           )}
           <Field label="Reason (shown to everyone)">
-            {(id) => <input id={id} className="input" autoFocus value={reason} onChange={(e) => setReason(e.target.value)} />}
+            {(id) => (
+              <input id={id} className="input" autoFocus value={reason} onChange={(e) => setReason(e.target.value)} />
+            )}
           </Field>
           <div className="actions">
             <Button onClick={() => setOpen(false)}>Cancel</Button>
@@ -92,11 +94,28 @@ export function StopBanner() {
     <div className="banner panel" role="alert">
       <div className="grow">
         {hold ? (
-          <><strong>The server is held:</strong> <Inert text={hold.reason} />. Nothing runs or changes until an owner resumes.</>
+          <>
+            <strong>The server is held:</strong> <Inert text={hold.reason} />. Nothing runs or changes until an owner
+            resumes.
+          </>
         ) : (
-          <><strong>All agents are stopped</strong> since <Ago time={stoppedAt} />{reason && <>: <Inert text={reason} /></>}.</>
+          <>
+            <strong>All agents are stopped</strong> since <Ago time={stoppedAt} />
+            {reason && (
+              <>
+                : <Inert text={reason} />
+              </>
+            )}
+            .
+          </>
         )}{' '}
-        {work.data && !hold && `Held: ${some(work.data.running + work.data.parked, 'run', 'runs')}, ${some(work.data.waiting, 'approved call', 'approved calls')}.`}
+        {work.data &&
+          !hold &&
+          'Held: ' +
+            some(work.data.running + work.data.parked, 'run', 'runs') +
+            ', ' +
+            some(work.data.waiting, 'approved call', 'approved calls') +
+            '.'}
       </div>
       {can(hold ? 'owner' : 'member') && <Button kind="main" onClick={() => void resume()}>Resume</Button>}
     </div>

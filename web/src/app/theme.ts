@@ -17,7 +17,7 @@ export function applyTheme(theme: Theme): void {
   document.documentElement.dataset.theme = isDark ? 'dark' : 'light';
 }
 
-/** followDevice keeps the shown theme equal to the device's while no other is chosen. */
+/** followDevice applies the theme of the device as long as the person has chosen no other. */
 export function followDevice(): void {
   applyTheme(readTheme());
   dark.addEventListener('change', () => applyTheme(readTheme()));

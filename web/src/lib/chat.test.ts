@@ -22,6 +22,9 @@ it('shows each frame once, also when frames arrive again', () => {
 });
 
 it('streams tokens and drops them on discard', () => {
-  const log = [...FRAMES.slice(0, 3), { seq: 3.5, type: 'token', turn_id: 't', discard: true, text: 'New' }].reduce(addFrame, EMPTY_LOG);
+  const log = [...FRAMES.slice(0, 3), { seq: 3.5, type: 'token', turn_id: 't', discard: true, text: 'New' }].reduce(
+    addFrame,
+    EMPTY_LOG,
+  );
   expect(log.lines.at(-1)).toMatchObject({ kind: 'answer', text: 'New', isOpen: true });
 });

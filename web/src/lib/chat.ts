@@ -31,8 +31,18 @@ export interface Frame {
 export type Line =
   | { kind: 'person'; key: string; who: string; text: string; turn: string; attachments: Frame['attachments'] }
   | { kind: 'answer'; key: string; text: string; turn: string; isOpen: boolean; cut: string; agent: string }
-  | { kind: 'tool'; key: string; turn: string; tool: string; args: unknown; result?: string; isFailed: boolean; approval?: string;
-    preview?: string; operation?: string }
+  | {
+      kind: 'tool';
+      key: string;
+      turn: string;
+      tool: string;
+      args: unknown;
+      result?: string;
+      isFailed: boolean;
+      approval?: string;
+      preview?: string;
+      operation?: string;
+    }
   | { kind: 'media'; key: string; turn: string; text: string; attachments: NonNullable<Frame['attachments']> }
   | { kind: 'end'; key: string; turn: string; state: string; message: string };
 
@@ -63,28 +73,55 @@ export function addFrame(log: Log, f: Frame): Log {
       const at = log.lines.findLastIndex((l) => l.kind === 'answer' && l.turn === turn && l.isOpen);
       const old = log.lines[at];
       const text = (f.discard || old?.kind !== 'answer' ? '' : old.text) + (f.text ?? '');
-      if (old?.kind !== 'answer') return add({ kind: 'answer', key, text, turn, isOpen: true, cut: '', agent: f.agent_id ?? '' });
+      if (old?.kind !== 'answer')
+        return add({ kind: 'answer', key, text, turn, isOpen: true, cut: '', agent: f.agent_id ?? '' });
       return { ...log, lines: log.lines.with(at, { ...old, text }) };
     }
     case 'message_complete':
-      return add({ kind: 'answer', key, text: f.text ?? '', turn, isOpen: false, cut: f.cut ?? '', agent: f.agent_id ?? '' });
+      return add({
+        kind: 'answer',
+        key,
+        text: f.text ?? '',
+        turn,
+        isOpen: false,
+        cut: f.cut ?? '',
+        agent: f.agent_id ?? '',
+      });
     case 'tool_started':
       return add({ kind: 'tool', key: f.tool_call_id ?? key, turn, tool: f.tool ?? '', args: f.args, isFailed: false });
     case 'approval_required':
     case 'tool_result': {
       const at = log.lines.findLastIndex((l) => l.kind === 'tool' && l.turn === turn && l.key === f.tool_call_id);
       const old = log.lines[at];
-      const base: Line & { kind: 'tool' } = old?.kind === 'tool' ? old
-        : { kind: 'tool', key: f.tool_call_id ?? key, turn, tool: f.tool ?? '', args: f.args, isFailed: false };
-      const next: Line = f.type === 'tool_result'
-        ? { ...base, result: f.content ?? f.message ?? '', isFailed: f.is_error ?? false, operation: f.operation_id ?? base.operation }
-        : { ...base, approval: f.approval_id, preview: f.preview, operation: f.operation_id, args: f.args ?? base.args };
+      const base: Line & { kind: 'tool' } =
+        old?.kind === 'tool'
+          ? old
+          : { kind: 'tool', key: f.tool_call_id ?? key, turn, tool: f.tool ?? '', args: f.args, isFailed: false };
+      const next: Line =
+        f.type === 'tool_result'
+          ? {
+              ...base,
+              result: f.content ?? f.message ?? '',
+              isFailed: f.is_error ?? false,
+              operation: f.operation_id ?? base.operation,
+            }
+          : {
+              ...base,
+              approval: f.approval_id,
+              preview: f.preview,
+              operation: f.operation_id,
+              args: f.args ?? base.args,
+            };
       return at < 0 ? add(next) : { ...log, lines: log.lines.with(at, next) };
     }
     case 'media':
       return add({ kind: 'media', key, turn, text: f.text ?? '', attachments: f.attachments ?? [] });
     case 'turn_complete': {
-      log = { ...log, openTurns: log.openTurns.filter((t) => t !== turn), lines: log.lines.filter((l) => !(l.kind === 'answer' && l.isOpen && l.turn === turn)) };
+      log = {
+        ...log,
+        openTurns: log.openTurns.filter((t) => t !== turn),
+        lines: log.lines.filter((l) => !(l.kind === 'answer' && l.isOpen && l.turn === turn)),
+      };
       if (f.state === 'completed') return log;
       return add({ kind: 'end', key, turn, state: f.state ?? '', message: f.message ?? '' });
     }

@@ -92,7 +92,7 @@ export function diffLines(before: string, after: string): DiffLine[] {
   return out;
 }
 
-// middle appends the differing part. It finds the longest common subsequence, unless that would take too much memory.
+// middle appends the part in which two texts differ. It finds the longest common subsequence, unless that would take too much memory.
 function middle(a: string[], b: string[], start: number, aEnd: number, bEnd: number, out: DiffLine[]): void {
   const n = aEnd - start;
   const m = bEnd - start;

@@ -28,7 +28,9 @@ export function formatMicros(micros: number): string {
 }
 
 /** formatAmount shows what a call or run spent, in few words. Empty if nothing was spent. */
-export function formatAmount(a: { calls?: number; micros?: number; millis?: number; tokens?: number } | undefined): string {
+export function formatAmount(
+  a: { calls?: number; micros?: number; millis?: number; tokens?: number } | undefined,
+): string {
   if (!a) return '';
   const parts: string[] = [];
   if (a.micros) parts.push(formatMicros(a.micros));

@@ -1,4 +1,4 @@
-/** Piece is text as it is, or a character that would be invisible or change what is seen around it. */
+/** Piece is plain text, or a hidden character: one that is invisible or changes how the text around it looks. */
 export type Piece = { text: string } | { control: string; name: string };
 
 const CONTROLS =

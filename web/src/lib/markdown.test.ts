@@ -2,7 +2,9 @@ import { expect, it } from 'vitest';
 import { parseInline, parseMarkdown } from './markdown';
 
 it('reads blocks', () => {
-  const kinds = parseMarkdown('# A\n\ntext\n\n- one\n- two\n  - deep\n\n1. x\n\n> q\n\n```js\n<b>\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n').map((b) => b.kind);
+  const kinds = parseMarkdown(
+    '# A\n\ntext\n\n- one\n- two\n  - deep\n\n1. x\n\n> q\n\n```js\n<b>\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n',
+  ).map((b) => b.kind);
   expect(kinds).toEqual(['h', 'p', 'list', 'list', 'quote', 'code', 'table']);
 });
 
@@ -14,7 +16,14 @@ it('keeps HTML and images as text and refuses script links', () => {
 });
 
 it('ends on any input', () => {
-  for (const text of ['**'.repeat(5000), '`'.repeat(5000), '> '.repeat(500), '- '.repeat(500), '[['.repeat(3000), '*_'.repeat(3000)]) {
+  for (const text of [
+    '**'.repeat(5000),
+    '`'.repeat(5000),
+    '> '.repeat(500),
+    '- '.repeat(500),
+    '[['.repeat(3000),
+    '*_'.repeat(3000),
+  ]) {
     expect(parseMarkdown(text).length).toBeGreaterThan(0);
   }
 });

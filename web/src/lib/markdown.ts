@@ -14,7 +14,8 @@ export type Block =
   | { kind: 'table'; head: Inline[][]; rows: Inline[][][] }
   | { kind: 'rule' };
 
-const INLINE = /(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)|\*\*([\s\S]+?)\*\*|\*(?![\s*])([^*]+?)\*|(?<![\w])_(?![\s_])([^_]+?)_(?![\w])|~~([^~]+)~~|!?\[([^\]]*)\]\(([^()\s]+)\)|\\([\\`*_{}[\]()#+\-.!~|>])/g;
+const INLINE =
+  /(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)|\*\*([\s\S]+?)\*\*|\*(?![\s*])([^*]+?)\*|(?<![\w])_(?![\s_])([^_]+?)_(?![\w])|~~([^~]+)~~|!?\[([^\]]*)\]\(([^()\s]+)\)|\\([\\`*_{}[\]()#+\-.!~|>])/g;
 
 /** parseInline reads emphasis, code and links. HTML and images stay text. */
 export function parseInline(text: string, depth = 0): Inline[] {
@@ -25,11 +26,14 @@ export function parseInline(text: string, depth = 0): Inline[] {
     if (m.index > at) out.push({ kind: 'text', text: text.slice(at, m.index) });
     if (m[2] !== undefined) out.push({ kind: 'code', text: m[2].trim() });
     else if (m[3] !== undefined) out.push({ kind: 'strong', parts: parseInline(m[3], depth + 1) });
-    else if (m[4] !== undefined || m[5] !== undefined) out.push({ kind: 'em', parts: parseInline(m[4] ?? m[5] ?? '', depth + 1) });
+    else if (m[4] !== undefined || m[5] !== undefined)
+      out.push({ kind: 'em', parts: parseInline(m[4] ?? m[5] ?? '', depth + 1) });
     else if (m[6] !== undefined) out.push({ kind: 'del', parts: parseInline(m[6], depth + 1) });
     else if (m[8] !== undefined) {
       const isLink = /^(https?:|mailto:)/i.test(m[8]) && !m[0].startsWith('!');
-      out.push(isLink ? { kind: 'link', href: m[8], parts: parseInline(m[7] ?? '', depth + 1) } : { kind: 'text', text: m[0] });
+      out.push(
+        isLink ? { kind: 'link', href: m[8], parts: parseInline(m[7] ?? '', depth + 1) } : { kind: 'text', text: m[0] },
+      );
     } else if (m[9] !== undefined) out.push({ kind: 'text', text: m[9] });
     at = m.index + m[0].length;
   }
@@ -75,7 +79,11 @@ export function parseMarkdown(text: string, depth = 0): Block[] {
       out.push({ kind: 'quote', blocks: parseMarkdown(body.join('\n'), depth + 1) });
       continue;
     }
-    if (line.includes('|') && /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/.test(lines[i + 1] ?? '') && (lines[i + 1] ?? '').includes('-')) {
+    if (
+      line.includes('|') &&
+      /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/.test(lines[i + 1] ?? '') &&
+      (lines[i + 1] ?? '').includes('-')
+    ) {
       const rows: Inline[][][] = [];
       const head = cells(line);
       for (i += 2; i < lines.length && (lines[i] ?? '').includes('|'); i++) rows.push(cells(lines[i] ?? ''));
@@ -90,13 +98,20 @@ export function parseMarkdown(text: string, depth = 0): Block[] {
       for (; i < lines.length; i++) {
         const l = lines[i] ?? '';
         const b = BULLET.exec(l);
-        if (b && (b[1]?.length ?? 0) <= indent && /\d/.test(b[2] ?? '') === isOrdered) items.push([l.slice(b[0].length)]);
+        if (b && (b[1]?.length ?? 0) <= indent && /\d/.test(b[2] ?? '') === isOrdered)
+          items.push([l.slice(b[0].length)]);
         else if (b && (b[1]?.length ?? 0) <= indent) break;
-        else if (l.trim() !== '' && (b || /^\s{2,}/.test(l))) items.at(-1)?.push(l.slice(Math.min(indent + 2, l.length - l.trimStart().length)));
+        else if (l.trim() !== '' && (b || /^\s{2,}/.test(l)))
+          items.at(-1)?.push(l.slice(Math.min(indent + 2, l.length - l.trimStart().length)));
         else if (l.trim() === '' && /^\s*([-*+]|\d+[.)])\s|^\s{2,}\S/.test(lines[i + 1] ?? '')) items.at(-1)?.push('');
         else break;
       }
-      out.push({ kind: 'list', isOrdered, start: parseInt(bullet[2] ?? '1', 10) || 1, items: items.map((it) => parseMarkdown(it.join('\n'), depth + 1)) });
+      out.push({
+        kind: 'list',
+        isOrdered,
+        start: parseInt(bullet[2] ?? '1', 10) || 1,
+        items: items.map((it) => parseMarkdown(it.join('\n'), depth + 1)),
+      });
       continue;
     }
     const body: string[] = [];

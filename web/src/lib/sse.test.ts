@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import { SSEParser } from './sse';
 
-const STREAM = ': hi\n\nid: e-1\nevent: change\ndata: {"topic":"runs",\ndata: "id":"r"}\n\nid: e-2\r\nevent: reset\r\ndata\r\n\r\n';
+const STREAM =
+  ': hi\n\nid: e-1\nevent: change\ndata: {"topic":"runs",\ndata: "id":"r"}\n\nid: e-2\r\nevent: reset\r\ndata\r\n\r\n';
 const WANT = [
   { id: 'e-1', event: 'change', data: '{"topic":"runs",\n"id":"r"}' },
   { id: 'e-2', event: 'reset', data: '' },

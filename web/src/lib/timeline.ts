@@ -85,7 +85,8 @@ export function layoutTimeline(messages: StepMessage[]): TimelineRow[] {
   let lastCall: TimelineRow | undefined;
   for (const row of rows) {
     if (row.kind !== 'call') continue;
-    if (lastCall && (lastCall.end === undefined || row.start < lastCall.end)) row.isParallel = lastCall.isParallel = true;
+    if (lastCall && (lastCall.end === undefined || row.start < lastCall.end))
+      row.isParallel = lastCall.isParallel = true;
     if (!lastCall || (row.end ?? Infinity) > (lastCall.end ?? Infinity)) lastCall = row;
   }
   return rows;
@@ -104,10 +105,17 @@ function close(call: TimelineRow, meta: Meta, at: number, content: string): void
   call.result = content;
 }
 
-/** compactRows leaves out what went well and took little, but never a failure, a retry or an open step. */
+/** compactRows leaves out steps that succeeded quickly, but never a failure, a retry or an open step. */
 export function compactRows(rows: TimelineRow[], total: number): TimelineRow[] {
-  return rows.filter((r) => r.isFailed || r.end === undefined || r.attempts > 1 || r.kind === 'said' || r.kind === 'answer'
-    || r.end - r.start > total / 50);
+  return rows.filter(
+    (r) =>
+      r.isFailed ||
+      r.end === undefined ||
+      r.attempts > 1 ||
+      r.kind === 'said' ||
+      r.kind === 'answer' ||
+      r.end - r.start > total / 50,
+  );
 }
 
 /** span returns the position of a row in a track, in percent. */

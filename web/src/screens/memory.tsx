@@ -9,7 +9,11 @@ import { Empty, Failure, Loading } from '../ui/states';
 import { Ago, Inert } from '../ui/text';
 import { useNotify } from '../ui/toast';
 
-const ORIGIN = { person: 'written by you', agent: 'written by an agent', untrusted: 'from an untrusted source' } as const;
+const ORIGIN = {
+  person: 'written by you',
+  agent: 'written by an agent',
+  untrusted: 'from an untrusted source',
+} as const;
 
 /** MemoryScreen lists and searches the person's notes, and forgets them. */
 export function MemoryScreen() {
@@ -17,28 +21,64 @@ export function MemoryScreen() {
   const [search, setSearch] = useState('');
   const [isAdding, setAdding] = useState(false);
   const q = search.trim();
-  const { query, rows, more } = usePages(['notes'], { topics: ['notes'] },
-    (cursor, signal) => ok(api.GET('/api/notes', { params: { query: { cursor, limit: 100 } }, signal })), (page) => page.notes ?? []);
-  const found = useLive(['note-search', q], (signal) => ok(api.GET('/api/notes/search', { params: { query: { q, limit: 50 } }, signal })),
-    { topics: ['notes'] }, { enabled: q !== '' });
-  const shown: Schemas['Note'][] | undefined = q ? found.data?.notes ?? undefined : rows;
+  const { query, rows, more } = usePages(
+    ['notes'],
+    { topics: ['notes'] },
+    (cursor, signal) => ok(api.GET('/api/notes', { params: { query: { cursor, limit: 100 } }, signal })),
+    (page) => page.notes ?? [],
+  );
+  const found = useLive(
+    ['note-search', q],
+    (signal) => ok(api.GET('/api/notes/search', { params: { query: { q, limit: 50 } }, signal })),
+    { topics: ['notes'] },
+    { enabled: q !== '' },
+  );
+  const shown: Schemas['Note'][] | undefined = q ? (found.data?.notes ?? undefined) : rows;
   return (
-    <Page title="Memory" actions={
-      <>
-        <input type="search" className="input" aria-label="Search notes" placeholder="Search by words and meaning" value={search} onChange={(e) => setSearch(e.target.value)} />
-        {can('member') && <Button kind="main" onClick={() => setAdding(true)}>New note</Button>}
-      </>
-    }>
-      {q && found.isError ? <Failure error={found.error} /> : query.isError ? <Failure error={query.error} retry={() => void query.refetch()} />
-        : !shown ? <Loading /> : shown.length === 0 ? (
-          <div className="panel"><Empty title={q ? 'No note matches' : 'No notes yet'}>
-            <p>{q ? 'Try other words.' : 'Notes are what agents remember of you. They and you can write them.'}</p></Empty></div>
-        ) : (
-          <div className="stack">
-            {shown.map((n) => <NoteCard key={n.id} note={n} />)}
-            {!q && query.hasNextPage && <div><Button onClick={more}>Show more</Button></div>}
-          </div>
-        )}
+    <Page
+      title="Memory"
+      actions={
+        <>
+          <input
+            type="search"
+            className="input"
+            aria-label="Search notes"
+            placeholder="Search by words and meaning"
+            value={search}
+            onChange={(e) => setSearch(e.target.value)}
+          />
+          {can('member') && (
+            <Button kind="main" onClick={() => setAdding(true)}>
+              New note
+            </Button>
+          )}
+        </>
+      }
+    >
+      {q && found.isError ? (
+        <Failure error={found.error} />
+      ) : query.isError ? (
+        <Failure error={query.error} retry={() => void query.refetch()} />
+      ) : !shown ? (
+        <Loading />
+      ) : shown.length === 0 ? (
+        <div className="panel">
+          <Empty title={q ? 'No note matches' : 'No notes yet'}>
+            <p>{q ? 'Try other words.' : 'Notes are what agents remember of you. They and you can write them.'}</p>
+          </Empty>
+        </div>
+      ) : (
+        <div className="stack">
+          {shown.map((n) => (
+            <NoteCard key={n.id} note={n} />
+          ))}
+          {!q && query.hasNextPage && (
+            <div>
+              <Button onClick={more}>Show more</Button>
+            </div>
+          )}
+        </div>
+      )}
       {isAdding && <NewNote onClose={() => setAdding(false)} />}
     </Page>
   );
@@ -72,10 +112,26 @@ function NoteCard({ note }: { note: Schemas['Note'] }) {
           <Button kind="quiet" onClick={() => setOpen('history')}>History</Button>
           {can('member') && (
             <>
-              <Button kind="quiet" onClick={() => void act(ok(api.PATCH('/api/notes/{id}', { params, body: { pinned: !note.pinned } })), note.pinned ? 'Unpinned' : 'Pinned')}>
-                {note.pinned ? 'Unpin' : 'Pin'}</Button>
-              <Button kind="quiet" onClick={() => void act(ok(api.DELETE('/api/notes/{id}', { params })), 'Deleted; it can be restored')}>Delete</Button>
-              <Button kind="quiet" onClick={() => setOpen('forget')}>Forget…</Button>
+              <Button
+                kind="quiet"
+                onClick={() =>
+                  void act(
+                    ok(api.PATCH('/api/notes/{id}', { params, body: { pinned: !note.pinned } })),
+                    note.pinned ? 'Unpinned' : 'Pinned',
+                  )
+                }
+              >
+                {note.pinned ? 'Unpin' : 'Pin'}
+              </Button>
+              <Button
+                kind="quiet"
+                onClick={() => void act(ok(api.DELETE('/api/notes/{id}', { params })), 'Deleted; it can be restored')}
+              >
+                Delete
+              </Button>
+              <Button kind="quiet" onClick={() => setOpen('forget')}>
+                Forget…
+              </Button>
             </>
           )}
         </div>
@@ -83,9 +139,16 @@ function NoteCard({ note }: { note: Schemas['Note'] }) {
       {open === 'history' && <NoteHistory id={note.id} onClose={() => setOpen('')} />}
       {open === 'forget' && (
         <Dialog title="Forget this note for good?" onClose={() => setOpen('')}>
-          <p>The note and every quote of it are erased. This cannot be undone.</p>
-          <div className="actions"><Button onClick={() => setOpen('')}>Cancel</Button>
-            <Button kind="bad" onClick={() => void act(ok(api.POST('/api/notes/{id}/forget', { params })), 'Forgotten')}>Forget</Button></div>
+          <p>Reeve erases the note and every quote of it. This cannot be undone.</p>
+          <div className="actions">
+            <Button onClick={() => setOpen('')}>Cancel</Button>
+            <Button
+              kind="bad"
+              onClick={() => void act(ok(api.POST('/api/notes/{id}/forget', { params })), 'Forgotten')}
+            >
+              Forget
+            </Button>
+          </div>
         </Dialog>
       )}
     </article>
@@ -93,17 +156,32 @@ function NoteCard({ note }: { note: Schemas['Note'] }) {
 }
 
 function NoteHistory({ id, onClose }: { id: string; onClose: () => void }) {
-  const query = useLive(['note-history', id], (signal) => ok(api.GET('/api/notes/{id}/history', { params: { path: { id } }, signal })), { topics: ['notes'], id });
+  const query = useLive(
+    ['note-history', id],
+    (signal) => ok(api.GET('/api/notes/{id}/history', { params: { path: { id } }, signal })),
+    { topics: ['notes'], id },
+  );
   return (
     <Dialog title="Where this note comes from" wide onClose={onClose}>
-      <Ready query={query}>{(h) => (
-        <ol className="stack">
-          {(h.versions ?? []).map((v) => (
-            <li key={v.version}><p className="small faint">Version {v.version}, {v.origin}, <Ago time={v.written_at} /></p><p className="break"><Inert text={v.content} /></p></li>
-          ))}
-        </ol>
-      )}</Ready>
-      <div className="actions"><Button onClick={onClose}>Close</Button></div>
+      <Ready query={query}>
+        {(h) => (
+          <ol className="stack">
+            {(h.versions ?? []).map((v) => (
+              <li key={v.version}>
+                <p className="small faint">
+                  Version {v.version}, {v.origin}, <Ago time={v.written_at} />
+                </p>
+                <p className="break">
+                  <Inert text={v.content} />
+                </p>
+              </li>
+            ))}
+          </ol>
+        )}
+      </Ready>
+      <div className="actions">
+        <Button onClick={onClose}>Close</Button>
+      </div>
     </Dialog>
   );
 }
@@ -125,8 +203,23 @@ function NewNote({ onClose }: { onClose: () => void }) {
     <Dialog title="New note" onClose={onClose}>
       <form className="stack" onSubmit={(e) => { e.preventDefault(); void save(); }}>
         {error !== null && <Failure error={error} />}
-        <Field label="What to remember">{(id) => <textarea id={id} className="input" autoFocus value={content} onChange={(e) => setContent(e.target.value)} />}</Field>
-        <div className="actions"><Button onClick={onClose}>Cancel</Button><Button kind="main" type="submit" disabled={content.trim() === ''}>Save</Button></div>
+        <Field label="What to remember">
+          {(id) => (
+            <textarea
+              id={id}
+              className="input"
+              autoFocus
+              value={content}
+              onChange={(e) => setContent(e.target.value)}
+            />
+          )}
+        </Field>
+        <div className="actions">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="main" type="submit" disabled={content.trim() === ''}>
+            Save
+          </Button>
+        </div>
       </form>
     </Dialog>
   );

@@ -17,11 +17,18 @@ import { UnknownCard } from './inbox/other-cards';
 /** OperationScreen explains one call: request, the gate's steps, result, and undo. */
 export function OperationScreen() {
   const { id } = useParams({ from: '/operations/$id' });
-  const query = useLive(['operation', id], (signal) => ok(api.GET('/api/operations/{id}', { params: { path: { id } }, signal })),
-    { topics: ['operations', 'approvals'], id });
+  const query = useLive(
+    ['operation', id],
+    (signal) => ok(api.GET('/api/operations/{id}', { params: { path: { id } }, signal })),
+    { topics: ['operations', 'approvals'], id },
+  );
   const op = query.data;
   return (
-    <Page title={op ? op.tool : 'Operation'} tag={op && <StateTag state={op.state} />} actions={op && <UndoButton op={op} />}>
+    <Page
+      title={op ? op.tool : 'Operation'}
+      tag={op && <StateTag state={op.state} />}
+      actions={op && <UndoButton op={op} />}
+    >
       <Ready query={query}>
         {(op) => (
           <div className="cols">
@@ -43,21 +50,57 @@ function OperationFacts({ op }: { op: Schemas['Operation'] }) {
   return (
     <Panel title="Facts">
       <div className="body">
-        <Facts facts={[
-          ['Agent', <Link key="a" to="/agents/$id" params={{ id: op.agent_id }}><Inert text={nameOf(op.agent_id)} /></Link>],
-          ['Tool', <Link key="t" to="/tools/$id" params={{ id: op.tool }}>{op.tool}</Link>],
-          ['Effect', `${op.effect}: ${EFFECTS[op.effect] ?? ''}`],
-          ['Run', op.run_id && <Link key="r" to="/runs/$id" params={{ id: op.run_id }}><Id id={op.run_id} /></Link>],
-          ['Cost', formatAmount(op.spent)],
-          ['Attempts', op.attempts > 1 ? String(op.attempts) : ''],
-          ['Decided', op.resolved_by && <span key="d">{op.resolution} by <Inert text={op.resolved_by} /></span>],
-          ['Began', <Ago key="b" time={op.created_at} />],
-          ['Changed', <Ago key="c" time={op.updated_at} />],
-          ['Tool version', <code key="v">{op.tool_version}</code>],
-          ['Policy version', <code key="p">{op.policy}</code>],
-          ['Arguments hash', <code key="h" className="break">{op.args_hash}</code>],
-          ['Id', <code key="i" className="break">{op.id}</code>],
-        ]} />
+        <Facts
+          facts={[
+            [
+              'Agent',
+              <Link key="a" to="/agents/$id" params={{ id: op.agent_id }}>
+                <Inert text={nameOf(op.agent_id)} />
+              </Link>,
+            ],
+            [
+              'Tool',
+              <Link key="t" to="/tools/$id" params={{ id: op.tool }}>
+                {op.tool}
+              </Link>,
+            ],
+            ['Effect', `${op.effect}: ${EFFECTS[op.effect] ?? ''}`],
+            [
+              'Run',
+              op.run_id && (
+                <Link key="r" to="/runs/$id" params={{ id: op.run_id }}>
+                  <Id id={op.run_id} />
+                </Link>
+              ),
+            ],
+            ['Cost', formatAmount(op.spent)],
+            ['Attempts', op.attempts > 1 ? String(op.attempts) : ''],
+            [
+              'Decided',
+              op.resolved_by && (
+                <span key="d">
+                  {op.resolution} by <Inert text={op.resolved_by} />
+                </span>
+              ),
+            ],
+            ['Began', <Ago key="b" time={op.created_at} />],
+            ['Changed', <Ago key="c" time={op.updated_at} />],
+            ['Tool version', <code key="v">{op.tool_version}</code>],
+            ['Policy version', <code key="p">{op.policy}</code>],
+            [
+              'Arguments hash',
+              <code key="h" className="break">
+                {op.args_hash}
+              </code>,
+            ],
+            [
+              'Id',
+              <code key="i" className="break">
+                {op.id}
+              </code>,
+            ],
+          ]}
+        />
       </div>
     </Panel>
   );
@@ -65,20 +108,29 @@ function OperationFacts({ op }: { op: Schemas['Operation'] }) {
 
 function useThread(op: Schemas['Operation']) {
   const session = op.thread_id.split(':session:')[1];
-  return useLive(['operation-messages', op.id, op.result_id], async (signal) => {
-    for (let cursor: string | undefined, page = 0; page < 20; page++) {
-      const list: Schemas['MessageList'] = await ok(api.GET('/api/agents/{agentId}/messages', {
-        params: { path: { agentId: op.agent_id }, query: { run: op.run_id, session: op.run_id ? undefined : session, cursor, limit: 500 } },
-        signal,
-      }));
-      const call = list.messages?.find((m) => m.id === op.call_id);
-      const result = list.messages?.find((m) => m.id === op.result_id || m.action_id === op.call_id);
-      if (call || result) return { call, result };
-      cursor = list.next_cursor || undefined;
-      if (!cursor) break;
-    }
-    return { call: undefined, result: undefined };
-  }, { topics: ['operations'], id: op.id });
+  return useLive(
+    ['operation-messages', op.id, op.result_id],
+    async (signal) => {
+      for (let cursor: string | undefined, page = 0; page < 20; page++) {
+        const list: Schemas['MessageList'] = await ok(
+          api.GET('/api/agents/{agentId}/messages', {
+            params: {
+              path: { agentId: op.agent_id },
+              query: { run: op.run_id, session: op.run_id ? undefined : session, cursor, limit: 500 },
+            },
+            signal,
+          }),
+        );
+        const call = list.messages?.find((m) => m.id === op.call_id);
+        const result = list.messages?.find((m) => m.id === op.result_id || m.action_id === op.call_id);
+        if (call || result) return { call, result };
+        cursor = list.next_cursor || undefined;
+        if (!cursor) break;
+      }
+      return { call: undefined, result: undefined };
+    },
+    { topics: ['operations'], id: op.id },
+  );
 }
 
 function Request({ op }: { op: Schemas['Operation'] }) {
@@ -87,7 +139,13 @@ function Request({ op }: { op: Schemas['Operation'] }) {
   return (
     <Panel title="Request">
       <div className="body stack">
-        {args ? <ArgsView args={args} /> : thread.isPending ? <Loading rows={2} /> : <p className="faint">The arguments are no longer stored.</p>}
+        {args ? (
+          <ArgsView args={args} />
+        ) : thread.isPending ? (
+          <Loading rows={2} />
+        ) : (
+          <p className="faint">The arguments are no longer stored.</p>
+        )}
       </div>
     </Panel>
   );
@@ -98,9 +156,18 @@ function Result({ op }: { op: Schemas['Operation'] }) {
   return (
     <Panel title="Result">
       <div className="body stack">
-        {op.message && <p className={op.state === 'failed' || op.state === 'denied' ? 'minus' : ''}>{op.code && <code>{op.code}</code>} <Inert text={op.message} /></p>}
-        {thread.data?.result ? <JSONView text={thread.data.result.content} label="Result" />
-          : thread.isPending ? <Loading rows={2} /> : !op.message && <p className="faint">No result yet.</p>}
+        {op.message && (
+          <p className={op.state === 'failed' || op.state === 'denied' ? 'minus' : ''}>
+            {op.code && <code>{op.code}</code>} <Inert text={op.message} />
+          </p>
+        )}
+        {thread.data?.result ? (
+          <JSONView text={thread.data.result.content} label="Result" />
+        ) : thread.isPending ? (
+          <Loading rows={2} />
+        ) : (
+          !op.message && <p className="faint">No result yet.</p>
+        )}
       </div>
     </Panel>
   );
@@ -175,7 +242,7 @@ function UndoDialog({ op, undo, onClose }: { op: Schemas['Operation']; undo: Sch
   };
   return (
     <Dialog title={`Undo ${op.tool}?`} wide onClose={onClose}>
-      <p>Reeve makes this call to reverse it. The gate checks it like any other call.</p>
+      <p>To undo the call, Reeve makes the call below. The gate checks it like any other call.</p>
       <h3 className="mono">{undo.tool}</h3>
       <ArgsView args={JSON.stringify(undo.args)} />
       {preview.isPending ? <Loading rows={3} /> : preview.isError ? <Failure error={preview.error} />

@@ -9,7 +9,12 @@ import { EditorView } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { basicSetup } from 'codemirror';
 
-const LANGUAGES = { js: () => javascript(), ts: () => javascript({ typescript: true }), json: () => json(), py: () => python() };
+const LANGUAGES = {
+  js: () => javascript(),
+  ts: () => javascript({ typescript: true }),
+  json: () => json(),
+  py: () => python(),
+};
 
 const colours = HighlightStyle.define([
   { tag: [tags.keyword, tags.propertyName], color: 'var(--run)' },
@@ -20,14 +25,23 @@ const colours = HighlightStyle.define([
 ]);
 
 const look = EditorView.theme({
-  '&': { backgroundColor: 'var(--sunk)', color: 'var(--ink)', fontSize: '0.8125rem', border: '1px solid var(--line-strong)', borderRadius: '6px', maxHeight: '32rem' },
+  '&': {
+    backgroundColor: 'var(--sunk)',
+    color: 'var(--ink)',
+    fontSize: '0.8125rem',
+    border: '1px solid var(--line-strong)',
+    borderRadius: '6px',
+    maxHeight: '32rem',
+  },
   '&.cm-focused': { outline: '2px solid var(--focus)', outlineOffset: '1px' },
   '.cm-content, .cm-gutters': { fontFamily: 'var(--mono)' },
   '.cm-content': { caretColor: 'var(--ink)' },
   '.cm-cursor': { borderLeftColor: 'var(--ink)' },
   '.cm-gutters': { backgroundColor: 'var(--sunk)', color: 'var(--faint)', border: 'none' },
   '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'var(--hover)' },
-  '&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground': { backgroundColor: 'var(--run-bg)' },
+  '&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground': {
+    backgroundColor: 'var(--run-bg)',
+  },
   '.cm-scroller': { overflow: 'auto' },
 });
 
@@ -37,7 +51,12 @@ const syntaxErrors = linter((view) => {
   syntaxTree(view.state).iterate({
     enter: (node) => {
       if (node.type.isError && found.length < 20) {
-        found.push({ from: node.from, to: Math.max(node.to, node.from + 1), severity: 'error', message: 'syntax error' });
+        found.push({
+          from: node.from,
+          to: Math.max(node.to, node.from + 1),
+          severity: 'error',
+          message: 'syntax error',
+        });
       }
     },
   });
@@ -48,8 +67,18 @@ const syntaxErrors = linter((view) => {
  * Editor edits code. It lives in a shadow root, where CodeMirror adopts its style sheets; in the document it would add
  * style elements, which the content security policy forbids.
  */
-export default function Editor({ label, language, value, readOnly, onChange }: {
-  label: string; language: keyof typeof LANGUAGES; value: string; readOnly?: boolean; onChange?: (value: string) => void;
+export default function Editor({
+  label,
+  language,
+  value,
+  readOnly,
+  onChange,
+}: {
+  label: string;
+  language: keyof typeof LANGUAGES;
+  value: string;
+  readOnly?: boolean;
+  onChange?: (value: string) => void;
 }) {
   const host = useRef<HTMLDivElement>(null);
   const latest = useRef(onChange);

@@ -42,7 +42,8 @@ export function ArgsView({ args }: { args: string }) {
   } catch {
     return <JSONView text={args} label="Arguments" />;
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return <JSONView text={args} label="Arguments" />;
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return <JSONView text={args} label="Arguments" />;
   const entries = Object.entries(value);
   if (entries.length === 0) return <p className="faint small">No arguments</p>;
   return (
@@ -55,7 +56,10 @@ export function ArgsView({ args }: { args: string }) {
 }
 
 function ArgRow({ name, value }: { name: string; value: unknown }) {
-  const long = typeof value === 'string' ? value.length > 120 || value.includes('\n') : typeof value === 'object' && value !== null;
+  const long =
+    typeof value === 'string'
+      ? value.length > 120 || value.includes('\n')
+      : typeof value === 'object' && value !== null;
   return (
     <>
       <dt className="mono"><Inert text={name} /></dt>

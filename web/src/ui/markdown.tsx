@@ -2,7 +2,7 @@ import { Fragment, useMemo, type ReactNode } from 'react';
 import { parseMarkdown, type Block, type Inline } from '../lib/markdown';
 import { Inert } from './text';
 
-/** Markdown shows the answer of an agent. HTML and images in it stay text; links open outside, without a referrer. */
+/** Markdown shows the answer of an agent. HTML and images in it stay text; links open in a new tab, without a referrer. */
 export function Markdown({ text }: { text: string }) {
   const blocks = useMemo(() => parseMarkdown(text), [text]);
   return <div className="md">{blocks.map((b, i) => <BlockView key={i} block={b} />)}</div>;
@@ -22,7 +22,11 @@ function BlockView({ block }: { block: Block }): ReactNode {
       return <blockquote>{block.blocks.map((b, i) => <BlockView key={i} block={b} />)}</blockquote>;
     case 'list': {
       const items = block.items.map((item, i) => (
-        <li key={i}>{item.map((b, j) => (b.kind === 'p' ? <Fragment key={j}>{inline(b.parts)}</Fragment> : <BlockView key={j} block={b} />))}</li>
+        <li key={i}>
+          {item.map((b, j) =>
+            b.kind === 'p' ? <Fragment key={j}>{inline(b.parts)}</Fragment> : <BlockView key={j} block={b} />,
+          )}
+        </li>
       ));
       return block.isOrdered ? <ol start={block.start}>{items}</ol> : <ul>{items}</ul>;
     }

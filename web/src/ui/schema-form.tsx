@@ -16,11 +16,20 @@ interface Schema {
 type Values = Record<string, unknown>;
 
 /** SchemaForm edits an object by its JSON schema. Lists and objects are edited as JSON. */
-export function SchemaForm({ schema, value, onChange }: { schema: unknown; value: Values; onChange: (value: Values) => void }) {
+export function SchemaForm({
+  schema,
+  value,
+  onChange,
+}: {
+  schema: unknown;
+  value: Values;
+  onChange: (value: Values) => void;
+}) {
   const s = (schema ?? {}) as Schema;
   const names = Object.entries(s.properties ?? {});
   if (names.length === 0) {
-    if (s.additionalProperties) return <JSONField label="Value" value={value} onChange={(v) => onChange((v ?? {}) as Values)} />;
+    if (s.additionalProperties)
+      return <JSONField label="Value" value={value} onChange={(v) => onChange((v ?? {}) as Values)} />;
     return <p className="faint small">Nothing to fill in.</p>;
   }
   const set = (name: string, v: unknown) => {
@@ -32,7 +41,14 @@ export function SchemaForm({ schema, value, onChange }: { schema: unknown; value
   return (
     <div className="stack">
       {names.map(([name, p]) => (
-        <Property key={name} name={name} schema={p} isRequired={s.required?.includes(name) ?? false} value={value[name]} onChange={(v) => set(name, v)} />
+        <Property
+          key={name}
+          name={name}
+          schema={p}
+          isRequired={s.required?.includes(name) ?? false}
+          value={value[name]}
+          onChange={(v) => set(name, v)}
+        />
       ))}
     </div>
   );
@@ -64,7 +80,14 @@ function Property({ name, schema, isRequired, value, onChange }: {
   if (type === 'boolean') {
     return (
       <div className="field">
-        <label className="row"><input type="checkbox" checked={value === true} onChange={(e) => onChange(e.target.checked || undefined)} /> {label}</label>
+        <label className="row">
+          <input
+            type="checkbox"
+            checked={value === true}
+            onChange={(e) => onChange(e.target.checked || undefined)}
+          />{' '}
+          {label}
+        </label>
         {help && <span className="small faint">{help}</span>}
       </div>
     );
@@ -73,8 +96,16 @@ function Property({ name, schema, isRequired, value, onChange }: {
     return (
       <Field label={label} help={help}>
         {(id) => (
-          <input id={id} className="input" type="number" min={schema.minimum} max={schema.maximum} step={type === 'integer' ? 1 : 'any'}
-            value={value === undefined ? '' : String(value)} onChange={(e) => onChange(e.target.value === '' ? undefined : Number(e.target.value))} />
+          <input
+            id={id}
+            className="input"
+            type="number"
+            min={schema.minimum}
+            max={schema.maximum}
+            step={type === 'integer' ? 1 : 'any'}
+            value={value === undefined ? '' : String(value)}
+            onChange={(e) => onChange(e.target.value === '' ? undefined : Number(e.target.value))}
+          />
         )}
       </Field>
     );
@@ -83,15 +114,35 @@ function Property({ name, schema, isRequired, value, onChange }: {
     const long = /content|text|body|source|script|message|goal|patch/i.test(name);
     return (
       <Field label={label} help={help}>
-        {(id) => long ? <textarea id={id} className="input" value={String(value ?? '')} onChange={(e) => onChange(e.target.value)} />
-          : <input id={id} className="input" value={String(value ?? '')} onChange={(e) => onChange(e.target.value)} />}
+        {(id) =>
+          long ? (
+            <textarea
+              id={id}
+              className="input"
+              value={String(value ?? '')}
+              onChange={(e) => onChange(e.target.value)}
+            />
+          ) : (
+            <input id={id} className="input" value={String(value ?? '')} onChange={(e) => onChange(e.target.value)} />
+          )
+        }
       </Field>
     );
   }
   return <JSONField label={label} help={help} value={value} onChange={onChange} />;
 }
 
-function JSONField({ label, help, value, onChange }: { label: string; help?: string; value: unknown; onChange: (v: unknown) => void }) {
+function JSONField({
+  label,
+  help,
+  value,
+  onChange,
+}: {
+  label: string;
+  help?: string;
+  value: unknown;
+  onChange: (v: unknown) => void;
+}) {
   const [text, setText] = useState(() => (value === undefined ? '' : JSON.stringify(value, null, 2)));
   const [error, setError] = useState('');
   const edit = (next: string) => {
@@ -105,7 +156,15 @@ function JSONField({ label, help, value, onChange }: { label: string; help?: str
   };
   return (
     <Field label={`${label}, as JSON`} help={help} error={error}>
-      {(id) => <textarea id={id} className="input mono" spellCheck={false} value={text} onChange={(e) => edit(e.target.value)} />}
+      {(id) => (
+        <textarea
+          id={id}
+          className="input mono"
+          spellCheck={false}
+          value={text}
+          onChange={(e) => edit(e.target.value)}
+        />
+      )}
     </Field>
   );
 }

@@ -13,7 +13,7 @@ export function Loading({ rows = 5 }: { rows?: number }) {
   );
 }
 
-/** Empty says that there is nothing, and what to do about it. */
+/** Empty says that a list is empty, and how to fill it. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className="state">
@@ -59,7 +59,7 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
   );
 }
 
-/** sentence makes an error text look like a sentence. */
+/** sentence gives an error text a capital letter and a full stop. */
 export function sentence(text: string): string {
   if (text === '') return text;
   const first = text.charAt(0).toUpperCase() + text.slice(1);

@@ -2,10 +2,34 @@
 export type Tone = 'ok' | 'wait' | 'bad' | 'run' | 'odd' | 'none';
 
 const TONES: Record<string, Tone> = {
-  completed: 'ok', committed: 'ok', applied: 'ok', approved: 'ok', done: 'ok', active: 'ok', success: 'ok', passed: 'ok',
-  running: 'run', dispatched: 'run', prepared: 'run', processing: 'run', accepted: 'run', queued: 'run',
-  parked: 'wait', pending: 'wait', waiting: 'wait', proposed: 'wait', paused: 'wait', needs_attention: 'wait', waits: 'wait',
-  failed: 'bad', denied: 'bad', refused: 'bad', error: 'bad', stopped: 'bad', stale: 'bad', expired: 'bad',
+  completed: 'ok',
+  committed: 'ok',
+  applied: 'ok',
+  approved: 'ok',
+  done: 'ok',
+  active: 'ok',
+  success: 'ok',
+  passed: 'ok',
+  running: 'run',
+  dispatched: 'run',
+  prepared: 'run',
+  processing: 'run',
+  accepted: 'run',
+  queued: 'run',
+  parked: 'wait',
+  pending: 'wait',
+  waiting: 'wait',
+  proposed: 'wait',
+  paused: 'wait',
+  needs_attention: 'wait',
+  waits: 'wait',
+  failed: 'bad',
+  denied: 'bad',
+  refused: 'bad',
+  error: 'bad',
+  stopped: 'bad',
+  stale: 'bad',
+  expired: 'bad',
   unknown: 'odd',
 };
 
@@ -15,7 +39,11 @@ export function stateTone(state: string): Tone {
 }
 
 const LABELS: Record<string, string> = {
-  parked: 'waits', committed: 'done', dispatched: 'sent', unknown: 'unknown outcome', needs_attention: 'needs attention',
+  parked: 'waits',
+  committed: 'done',
+  dispatched: 'sent',
+  unknown: 'unknown outcome',
+  needs_attention: 'needs attention',
 };
 
 /** stateLabel returns the word for a state. */

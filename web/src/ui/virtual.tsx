@@ -22,7 +22,16 @@ export function VirtualList<T>({ rows, rowHeight, label, render, keyOf, onEnd, c
         {items.map((item) => {
           const row = rows[item.index];
           return row === undefined ? null : (
-            <div key={item.key} style={{ position: 'absolute', left: 0, right: 0, transform: `translateY(${item.start}px)`, height: item.size }}>
+            <div
+              key={item.key}
+              style={{
+                position: 'absolute',
+                left: 0,
+                right: 0,
+                transform: `translateY(${item.start}px)`,
+                height: item.size,
+              }}
+            >
               {render(row, item.index)}
             </div>
           );
