@@ -82,7 +82,7 @@ var allowedImports = map[string][]string{
 	"toolbox/users":                   {".", "internal/store"},
 	"toolbox/text":                    {".", "internal/ask", "model"},
 	"toolbox/web":                     {".", "toolbox/files", "toolbox/web/document"},
-	"toolbox/web/document":            {},
+	"toolbox/web/document":            {".", "internal/sandbox/child", "internal/sandbox/lock"},
 	"web":                             {},
 	"host":                            {"*"},
 	"reevetest":                       {".", "host", "internal/store/storetest"},
