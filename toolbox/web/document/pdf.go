@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/ledongthuc/pdf"
@@ -50,28 +49,10 @@ func readPage(p pdf.Page) (text string, err error) {
 			text, err = p.GetPlainText(nil)
 		}
 	}()
-	return joinLetters(p.Content().Text), nil
-}
-
-// joinLetters returns letters as text, in the order of the file. Spaces and line ends follow from the positions, because
-// many files do not write them.
-func joinLetters(letters []pdf.Text) string {
-	var b strings.Builder
-	for i, l := range letters {
-		if i > 0 {
-			last := letters[i-1]
-			size := math.Max(1, math.Abs(last.FontSize))
-			down, gap := math.Abs(l.Y-last.Y), l.X-last.X-last.W
-			switch {
-			case down > 1.8*size:
-				b.WriteString("\n\n")
-			case down > 0.5*size:
-				b.WriteByte('\n')
-			case (gap > 0.2*size || gap < -size) && last.S != " " && l.S != " ":
-				b.WriteByte(' ')
-			}
-		}
-		b.WriteString(l.S)
+	if p.V.IsNull() || p.V.Key("Contents").Kind() == pdf.Null {
+		return "", nil
 	}
-	return b.String()
+	r := pageReader{page: p, fonts: map[string]*pageFont{}, state: pageState{ctm: identity, scale: 1}}
+	pdf.Interpret(p.V.Key("Contents"), r.apply)
+	return r.text.String(), nil
 }
