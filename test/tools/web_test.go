@@ -290,22 +290,26 @@ func TestM15_PagesJoin(t *testing.T) {
 	}
 }
 
+// privateSpellings are spellings of private addresses: as numbers, mapped or embedded into IPv6, with other dots and
+// digits, and with a dot at the end.
+var privateSpellings = []string{"localhost", "[::1]", "[::ffff:127.0.0.2]", "2130706433", "0x7f.1", "0177.0.0.1", "127.1",
+	"169.254.169.254", "0.0.0.0", "10.0.0.1", "127.0.0.1.", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]",
+	"127%E3%80%820%E3%80%820%E3%80%822", "%EF%BC%91%EF%BC%92%EF%BC%97.0.0.2", "[fe80::1%25lo]", "[fd00:ec2::254]", "0"}
+
 // No spelling of a private address, and no redirect to one, gets through.
 func TestO07_PrivateAddressesAreRefused(t *testing.T) {
 	t.Parallel()
 	secret := newWebServer(t, map[string]http.HandlerFunc{"/": send("text/plain", "secret")})
 	port := secret.URL[strings.LastIndexByte(secret.URL, ':'):]
 	pages := map[string]http.HandlerFunc{"/loop": redirect("/loop"), "/file": redirect("file:///etc/passwd")}
-	for i, name := range []string{"localhost", "[::1]", "[::ffff:127.0.0.2]", "2130706433", "0x7f.1", "0177.0.0.1",
-		"127.1", "169.254.169.254", "0.0.0.0", "10.0.0.1"} {
+	for i, name := range privateSpellings {
 		pages[fmt.Sprintf("/to/%d", i)] = redirect("http://" + name + port + "/")
 	}
 	s := newWebServer(t, pages)
 	cfg := webConfig(t)
 	h := reevetest.StartWith(t, cfg)
 	a := h.Agent("reader", "web_fetch", "web_download")
-	for i, name := range []string{"localhost", "[::1]", "[::ffff:127.0.0.2]", "2130706433", "0x7f.1", "0177.0.0.1",
-		"127.1", "169.254.169.254", "0.0.0.0", "10.0.0.1"} {
+	for i, name := range privateSpellings {
 		for _, address := range []string{"http://" + name + port + "/", fmt.Sprintf("%s/to/%d", s.URL, i)} {
 			if code, text := callCode(t, h, a.ID, "web_fetch", kit.Object{"url": address}); code != reeve.Denied {
 				t.Errorf("%s: %s %s", address, code, text)
@@ -402,14 +406,15 @@ func TestM15_RobotsAreRespected(t *testing.T) {
 	t.Parallel()
 	pages := map[string]http.HandlerFunc{
 		"/robots.txt": send("text/plain", "User-agent: other\nDisallow: /\n\nUser-agent: *\nDisallow: /no # why\n"+
-			"Allow: /no/but\nDisallow: /*.cgi$\n"),
+			"Allow: /no/but\nDisallow: /*.cgi$\nDisallow: /%7euser\nDisallow: /gär\n"),
 		"/yes": send("text/plain", "yes"), "/no/x": send("text/plain", "no"), "/no/but": send("text/plain", "but"),
 		"/a.cgi": send("text/plain", "cgi"), "/a.cgi.txt": send("text/plain", "txt"), "/to": redirect("/no/x")}
 	s := newWebServer(t, pages)
 	h := reevetest.StartWith(t, webConfig(t))
 	a := h.Agent("reader", "web_fetch")
 	for path, want := range map[string]reeve.Code{"/yes": "", "/no/x": reeve.Denied, "/no/but": "",
-		"/a.cgi": reeve.Denied, "/a.cgi.txt": "", "/to": reeve.Denied} {
+		"/a.cgi": reeve.Denied, "/a.cgi.txt": "", "/to": reeve.Denied, "/~user/x": reeve.Denied,
+		"/%6eo/x": reeve.Denied, "/g%c3%a4rten": reeve.Denied} {
 		if code, text := callCode(t, h, a.ID, "web_fetch", kit.Object{"url": s.URL + path}); code != want {
 			t.Errorf("%s: %s %s", path, code, text)
 		}

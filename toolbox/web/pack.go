@@ -86,7 +86,7 @@ func (p *Pack) admit(r *http.Request) error {
 	if r.URL.Scheme != "http" && r.URL.Scheme != "https" {
 		return nil // the transport refuses it
 	}
-	if err := p.hosts.wait(r.Context(), r.URL.Host); err != nil {
+	if err := p.hosts.wait(r.Context(), strings.TrimSuffix(strings.ToLower(r.URL.Hostname()), ".")); err != nil {
 		return err
 	}
 	if p.cfg.IgnoreRobots {
