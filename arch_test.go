@@ -82,7 +82,7 @@ var allowedImports = map[string][]string{
 	"toolbox/users":                   {".", "internal/store"},
 	"toolbox/text":                    {".", "internal/ask", "model"},
 	"toolbox/web":                     {".", "toolbox/files", "toolbox/web/document"},
-	"toolbox/web/document":            {},
+	"toolbox/web/document":            {".", "internal/sandbox/child", "internal/sandbox/lock"},
 	"web":                             {},
 	"host":                            {"*"},
 	"reevetest":                       {".", "host", "internal/store/storetest"},
@@ -147,9 +147,11 @@ var goroutines = map[string]string{
 	"internal/sandbox/py/spawn.go": "a worker that does not start in time is killed",
 	"internal/store/postgres/postgres.go": "statements end when the engine is closed, and Close does not wait " +
 		"for a server that hangs",
-	"internal/wake/loop.go": "the group of Run, with the runs it serves",
-	"context.go":            "a call continues during a server shutdown, but not beyond its run",
-	"toolbox/web/send.go":   "a timer limits the wait for the rest of a long response",
+	"internal/wake/loop.go":             "the group of Run, with the runs it serves",
+	"context.go":                        "a call continues during a server shutdown, but not beyond its run",
+	"toolbox/web/send.go":               "a timer limits the wait for the rest of a long response",
+	"toolbox/web/document/converter.go": "a worker that takes too long is killed",
+	"toolbox/web/document/worker.go":    "a worker whose host is gone ends",
 }
 
 // goroutineStarters are methods that start a goroutine: of groups, and of timers and contexts.

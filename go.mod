@@ -38,7 +38,10 @@ require (
 	github.com/emersion/go-message v0.18.2
 )
 
-require github.com/JohannesKaufmann/dom v0.3.1 // indirect
+require (
+	github.com/JohannesKaufmann/dom v0.3.1 // indirect
+	github.com/ledongthuc/pdf v0.0.0-20260907135840-6c8c28e0e8a0 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.2 // indirect

@@ -318,7 +318,8 @@ func (h *Host) newRuns() (_ *runServices, err error) {
 		Extract: cfg.Extract, Steps: p.scripts, Notes: p.notes, OnSummaryDue: r.memory.Wakeup,
 		Tracer:   h.telemetry.tracer(),
 		Resolve:  resolve,
-		OnAnswer: func(a agent.ModelCall) { metrics.recordModelCall(a, canonicalName) }, Log: h.log}
+		OnAnswer: func(a agent.ModelCall) { metrics.recordModelCall(a, canonicalName) }, Log: h.log,
+		Refuse: refuseRehearsal(r.models)}
 	brain := &agent.Brain{DB: h.db, Script: p.scripts, ModelRunner: modelRunner,
 		Rehearsal: &agent.Rehearsal{DB: h.db, Gate: p.gate}}
 	if cfg.Webhook != "" {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"reeve"
+	"reeve/internal/automation"
 	"reeve/model"
 )
 
@@ -25,4 +26,17 @@ func (m toolModels) Model(name string) (model.Model, error) {
 			Hintf("an operator can set the key of a provider and model.default; see docs/models.md")
 	}
 	return runs.models, nil
+}
+
+// refuseRehearsal returns a function that keeps the rehearsal model from playing the planner and the maintainer. A
+// model that understands nothing must not write scripts. With a script file it may: a person wrote its answers.
+func refuseRehearsal(models *model.Providers) func(a reeve.Agent, name string) error {
+	return func(a reeve.Agent, name string) error {
+		if models == nil || a.Kind != automation.PlannerKind && a.Kind != automation.MaintainerKind ||
+			!models.OnlyRehearses(name) {
+			return nil
+		}
+		return reeve.Errorf(reeve.Unsupported, "no model is configured, and %s needs one", a.Name).
+			Hintf("an operator can set the key of a provider and model.default; see docs/models.md")
+	}
 }

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"reeve/internal/sandbox/confine"
 	"reeve/toolbox/files"
 	"reeve/toolbox/web"
+	"reeve/toolbox/web/document"
 )
 
 // WebConfig configures the tools that read the web.
@@ -31,7 +33,8 @@ func (h *Host) newWebPack(guard web.Guard, roots *files.Pack) *web.Pack {
 	c := h.cfg.Web
 	return web.NewPack(web.PackConfig{Guard: guard, Files: roots.Streams(), IgnoreRobots: c.Robots == "ignore",
 		UserAgent: c.UserAgent, HostRate: c.HostRate, MaxDownload: int64(c.MaxDownloadMB) * 1_000_000,
-		Search: web.Search{Provider: c.Search.Provider, Key: c.Search.Key, URL: c.Search.URL}})
+		Documents: document.NewConverter(confine.ConfineWorker),
+		Search:    web.Search{Provider: c.Search.Provider, Key: c.Search.Key, URL: c.Search.URL}})
 }
 
 // explainInvalid returns the name of the first invalid setting and the reason. It does not show the URL, which may

@@ -158,6 +158,13 @@ func (p *Providers) Resolve(name string) (provider, model string) {
 	return "", name
 }
 
+// OnlyRehearses reports whether a name stands for the rehearsal model without a script. Such a model repeats what it is
+// told and understands nothing.
+func (p *Providers) OnlyRehearses(name string) bool {
+	pr, _, err := p.resolve(name)
+	return err == nil && pr.server.Name == rehearsalServer.Name && len(p.script.Answers) == 0
+}
+
 // rehearsalName returns the name that the rehearsal model gets for the model name "rehearsal".
 func (p *Providers) rehearsalName() string {
 	if len(p.script.Models) > 0 {

@@ -96,8 +96,7 @@ func (a *app) watchScriptJob(ctx context.Context, c *client.Client, k reeve.Scri
 		return nil
 	case k.State != reeve.ScriptJobDone:
 		return reeve.Errorf(reeve.ToolFailed, "the planner wrote no script: %s", k.Message).
-			Hintf("describe the work in more detail, or add tools; without a model key, the rehearsal model answers, " +
-				"which cannot write scripts (see docs/models.md)")
+			Hintf("describe the work in more detail, or add tools; the planner needs a model (see docs/models.md)")
 	}
 	v, err := c.Automations().Version(ctx, k.Automation, k.Result)
 	if err != nil {

@@ -52,8 +52,10 @@ type ModelRunner struct {
 	Tracer       trace.Tracer     // gets a span for each run and each request to a model. Default: none
 	Resolve      Resolver         // finds the provider of a model. Default: unknown
 	OnAnswer     func(ModelCall)  // called after each request to a model. Default: none
-	Log          *slog.Logger
-	turnCache    turnCache
+	// Refuse returns why a model must not play an agent, or nil. Default: none is refused
+	Refuse    func(a reeve.Agent, model string) error
+	Log       *slog.Logger
+	turnCache turnCache
 }
 
 // runInfo identifies a run that ModelRunner executes, with its agent, settings and log.
@@ -93,6 +95,9 @@ func (t *ModelRunner) run(ctx context.Context, run reeve.Run, begin runStart, se
 // loop takes steps until the run ends or waits.
 func (v *modelRun) loop(ctx context.Context, start runStart) reeve.RunEnd {
 	err := v.begin(ctx, start.log)
+	if err == nil && v.Refuse != nil {
+		err = v.Refuse(v.agent, v.set.Model)
+	}
 	for {
 		if err != nil {
 			return v.failed(err)

@@ -6,6 +6,8 @@ var otherNames = []struct{ name, tool string }{
 	{"Files.save", "file_write"},
 	{"Memory.createNote", "memory_save"},
 	{"Memory.deleteNote", "memory_delete"},
+	{"Memory.getNote", "memory_get"},
+	{"Memory.listNotesMetadata", "memory_list"},
 	{"Memory.searchNotes", "memory_search"},
 	{"Memory.updateNote", "memory_update"},
 	{"PDF.explain", "pdf_explain"},

@@ -173,6 +173,9 @@ func countLockWaits(t *testing.T, c *pgx.Conn) (n int) {
 // newPlannedAutomation starts a host with an automation named letters that has no script yet.
 func newPlannedAutomation(t *testing.T, cfg host.Config) (*kit.Automation, *effectLog) {
 	t.Helper()
+	if cfg.Model == nil && cfg.Models.Default == "" {
+		cfg.Model = kit.ScriptedModel(t, "answers: []") // it makes the calls that it is told to make
+	}
 	d := newEffectLog()
 	h := reevetest.StartWith(t, cfg, d.tools()...)
 	a := &kit.Automation{Host: h, T: t, Name: "letters"}

@@ -306,10 +306,34 @@ func TestK27_AnswerToARemovedPlanner(t *testing.T) {
 	})
 }
 
+// Without a model key the planner and the maintainer say so at once. The rehearsal model plays neither of them, in a
+// script job or in a conversation.
+func TestK27_WithoutAModelNobodyWritesScripts(t *testing.T) {
+	t.Parallel()
+	h := reevetest.StartWith(t, kit.FastConfig(t))
+	a := &kit.Automation{Host: h, T: t, Name: "letters"}
+	h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "source": "oops()"})
+	k := a.Plan(`scripts_save {"automation": "letters", "source": "1", "comment": "Saved by a rehearsal."}`)
+	kit.Equal(t, kit.JoinValues(k.State, k.Message),
+		"failed its run failed: no model is configured, and planner needs one", "the plan")
+	c := a.StartConversation("planner")
+	turn := kit.StartTurn(h, c.ID, `scripts_save {"automation": "letters", "source": "1", "comment": "No."}`)
+	a.RunUntilIdle(t.Context())
+	if turn = kit.GetTurn(h, turn.ID).Turn; turn.State != reeve.RunFailed || turn.Code != reeve.Unsupported {
+		t.Errorf("the conversation: %+v", turn)
+	}
+	a.MustFail(reeve.LogicFailure)
+	a.RunUntilIdle(t.Context())
+	kit.Equal(t, kit.JoinValues(a.Get().Status, a.Get().Version), "stopped 1.0", "the automation")
+	k = a.ListScriptJobs()[0]
+	kit.Equal(t, kit.JoinValues(k.State, k.Message),
+		"failed its run failed: no model is configured, and maintainer needs one", "the repair")
+}
+
 // A person talks with the planner, which names the automation itself and asks in plain text.
 func TestK27_PlannerInAConversation(t *testing.T) {
 	t.Parallel()
-	a, _ := newPlannedAutomation(t, kit.FastConfig(t)) // the rehearsal model calls what it is told to
+	a, _ := newPlannedAutomation(t, kit.FastConfig(t))
 	a.Plan("hello")
 	c := a.StartConversation("planner")
 	talk := func(said string) reeve.Turn {

@@ -113,6 +113,8 @@ func TestM15_FetchReadsPages(t *testing.T) {
 			_, _ = w.Write(zipped.Bytes())
 		},
 		"/empty": send("text/html", ""),
+		"/wide":  send("text/html", "\xff\xfe<\x00p\x00>\x00\xe9\x00"),
+		"/meta":  send("text/html", "<meta charset=shift_jis><p>\x93\xfa\x96\x7b"),
 		"/away":  redirect("/dir/article"),
 	})
 	h := reevetest.StartWith(t, webConfig(t))
@@ -136,7 +138,8 @@ func TestM15_FetchReadsPages(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	for path, want := range map[string]string{"/latin": "café", "/declared": "café", "/koi": "Привет",
-		"/json": `{"a": [1, "<b>"]}`, "/deep": "bottom", "/gzip": "zipped", "/empty": ""} {
+		"/json": `{"a": [1, "<b>"]}`, "/deep": "bottom", "/gzip": "zipped", "/empty": "", "/wide": "é",
+		"/meta": "日本"} {
 		if f := fetch(path); f.Text != want {
 			t.Errorf("%s: %q, want %q", path, f.Text, want)
 		}
@@ -148,9 +151,112 @@ func TestM15_FetchReadsPages(t *testing.T) {
 	kit.Equal(t, f.ContentType+f.Text, "image/png", "a picture")
 	kit.Equal(t, f.SHA256, reeve.Hash([]byte("\x89PNG\r\n\x1a\n123")), "its hash")
 	kit.Equal(t, f.Size, 11, "its size")
-	kit.Equal(t, fetch("/pdf").ContentType, "application/pdf", "the type of an unknown file")
+	f = fetch("/pdf")
+	kit.Equal(t, f.ContentType, "application/pdf", "the type of an unknown file")
+	if f.Text != "" || f.SHA256 == "" || !strings.Contains(f.Note, "damaged") {
+		t.Errorf("a damaged PDF file: %+v", f)
+	}
 	if code, _ := callCode(t, h, a.ID, "web_fetch", kit.Object{"url": s.URL + "/absent"}); code != reeve.ToolFailed {
 		t.Error("an absent page:", code)
+	}
+}
+
+// textPDF returns a PDF file with one page of text.
+func textPDF(title, operators string) string {
+	var b strings.Builder
+	b.WriteString("%PDF-1.4\n")
+	var offsets []int
+	for i, o := range []string{"<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>",
+		"<</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
+		fmt.Sprintf("<</Length %d>>stream\n%s\nendstream", len(operators), operators),
+		"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>", "<</Title(" + title + ")>>"} {
+		offsets = append(offsets, b.Len())
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, o)
+	}
+	at := b.Len()
+	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(offsets)+1)
+	for _, o := range offsets {
+		fmt.Fprintf(&b, "%010d 00000 n \n", o)
+	}
+	fmt.Fprintf(&b, "trailer\n<</Size %d/Root 1 0 R/Info 6 0 R>>\nstartxref\n%d\n%%%%EOF\n", len(offsets)+1, at)
+	return b.String()
+}
+
+// A PDF file becomes its text. A file without text is described, and its bytes are never shown.
+func TestM15_FetchReadsPDFFiles(t *testing.T) {
+	t.Parallel()
+	file := textPDF("The year", "BT /F1 12 Tf 72 720 Td (Annual) Tj 60 0 Td (report) Tj -60 -15 Td (It rained.) Tj "+
+		"0 -40 Td (\\(40 days\\)) Tj ET")
+	s := newWebServer(t, map[string]http.HandlerFunc{"/report": send("application/pdf", file),
+		"/scan":  send("application/pdf", textPDF("", "")),
+		"/loose": send("application/octet-stream", file), "/cut": send("application/pdf", file[:300])})
+	h := reevetest.StartWith(t, webConfig(t))
+	a := h.Agent("reader", "web_fetch")
+	fetch := func(path, format string) fetched {
+		return kit.DecodeResult[fetched](t, h.Call(a.ID, "web_fetch", kit.Object{"url": s.URL + path, "format": format}))
+	}
+	for _, path := range []string{"/report", "/loose"} {
+		f := fetch(path, "markdown")
+		kit.Equal(t, kit.JoinValues(f.Title, f.Text, f.Note, f.Pages), "The year Annual report\nIt rained.\n\n(40 days)  1",
+			path)
+		if !f.Untrusted || f.SHA256 != reeve.Hash([]byte(file)) {
+			t.Errorf("%+v", f)
+		}
+	}
+	for path, want := range map[string]string{"/scan": "no text", "/cut": "damaged"} {
+		if f := fetch(path, "markdown"); f.Text != "" || f.Size == 0 || !strings.Contains(f.Note, want) {
+			t.Errorf("%s: %+v", path, f)
+		}
+	}
+	if f := fetch("/report", "source"); f.Text != "" || f.SHA256 == "" {
+		t.Errorf("the source: %+v", f)
+	}
+}
+
+// A small page that asks for gigabytes of memory becomes its bare text. The server does not pay for it.
+func TestO07_HostilePagesAreConvertedApart(t *testing.T) {
+	t.Parallel()
+	s := newWebServer(t, map[string]http.HandlerFunc{
+		"/table": send("text/html", "<script>x()</script><table>"+strings.Repeat("<tr><td colspan=1000 rowspan=65534>cell", 100)),
+		"/fine":  send("text/html", "<b>fine</b>")})
+	h := reevetest.StartWith(t, webConfig(t))
+	a := h.Agent("reader", "web_fetch")
+	f := kit.DecodeResult[fetched](t, h.Call(a.ID, "web_fetch", kit.Object{"url": s.URL + "/table"}))
+	if strings.Count(f.Text, "cell") != 100 || strings.Contains(f.Text, "x()") || !strings.Contains(f.Note, "too complex") {
+		t.Errorf("%+v", f)
+	}
+	kit.Equal(t, kit.DecodeResult[fetched](t, h.Call(a.ID, "web_fetch", kit.Object{"url": s.URL + "/fine"})).Text,
+		"**fine**", "the next page")
+}
+
+// Content that is damaged, or compressed in a way that was not asked for, is an error and not unreadable text.
+func TestO07_BadCompression(t *testing.T) {
+	t.Parallel()
+	pages := map[string]http.HandlerFunc{}
+	for _, encoding := range []string{"deflate", "br", "gzip, gzip", "gzip"} {
+		pages["/"+encoding] = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			w.Header().Set("Content-Encoding", encoding)
+			_, _ = w.Write([]byte("this is not compressed"))
+		}
+	}
+	s := newWebServer(t, pages)
+	cfg := webConfig(t)
+	h := reevetest.StartWith(t, cfg)
+	a := h.Agent("reader", "web_fetch", "web_download")
+	for path := range pages {
+		address := s.URL + strings.ReplaceAll(path, " ", "%20")
+		code, text := callCode(t, h, a.ID, "web_fetch", kit.Object{"url": address})
+		if code != reeve.ToolFailed || !strings.Contains(text, "compressed") {
+			t.Errorf("%s: %s %s", path, code, text)
+		}
+		code, text = callCode(t, h, a.ID, "web_download", kit.Object{"url": address, "path": "/tmp/x"})
+		if code != reeve.ToolFailed || !strings.Contains(text, "compressed") {
+			t.Errorf("download %s: %s %s", path, code, text)
+		}
+	}
+	if files := findFiles(t, cfg.Dir); len(files) > 0 {
+		t.Error("left behind:", files)
 	}
 }
 
@@ -184,22 +290,26 @@ func TestM15_PagesJoin(t *testing.T) {
 	}
 }
 
+// privateSpellings are spellings of private addresses: as numbers, mapped or embedded into IPv6, with other dots and
+// digits, and with a dot at the end.
+var privateSpellings = []string{"localhost", "[::1]", "[::ffff:127.0.0.2]", "2130706433", "0x7f.1", "0177.0.0.1", "127.1",
+	"169.254.169.254", "0.0.0.0", "10.0.0.1", "127.0.0.1.", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]",
+	"127%E3%80%820%E3%80%820%E3%80%822", "%EF%BC%91%EF%BC%92%EF%BC%97.0.0.2", "[fe80::1%25lo]", "[fd00:ec2::254]", "0"}
+
 // No spelling of a private address, and no redirect to one, gets through.
 func TestO07_PrivateAddressesAreRefused(t *testing.T) {
 	t.Parallel()
 	secret := newWebServer(t, map[string]http.HandlerFunc{"/": send("text/plain", "secret")})
 	port := secret.URL[strings.LastIndexByte(secret.URL, ':'):]
 	pages := map[string]http.HandlerFunc{"/loop": redirect("/loop"), "/file": redirect("file:///etc/passwd")}
-	for i, name := range []string{"localhost", "[::1]", "[::ffff:127.0.0.2]", "2130706433", "0x7f.1", "0177.0.0.1",
-		"127.1", "169.254.169.254", "0.0.0.0", "10.0.0.1"} {
+	for i, name := range privateSpellings {
 		pages[fmt.Sprintf("/to/%d", i)] = redirect("http://" + name + port + "/")
 	}
 	s := newWebServer(t, pages)
 	cfg := webConfig(t)
 	h := reevetest.StartWith(t, cfg)
 	a := h.Agent("reader", "web_fetch", "web_download")
-	for i, name := range []string{"localhost", "[::1]", "[::ffff:127.0.0.2]", "2130706433", "0x7f.1", "0177.0.0.1",
-		"127.1", "169.254.169.254", "0.0.0.0", "10.0.0.1"} {
+	for i, name := range privateSpellings {
 		for _, address := range []string{"http://" + name + port + "/", fmt.Sprintf("%s/to/%d", s.URL, i)} {
 			if code, text := callCode(t, h, a.ID, "web_fetch", kit.Object{"url": address}); code != reeve.Denied {
 				t.Errorf("%s: %s %s", address, code, text)
@@ -296,14 +406,15 @@ func TestM15_RobotsAreRespected(t *testing.T) {
 	t.Parallel()
 	pages := map[string]http.HandlerFunc{
 		"/robots.txt": send("text/plain", "User-agent: other\nDisallow: /\n\nUser-agent: *\nDisallow: /no # why\n"+
-			"Allow: /no/but\nDisallow: /*.cgi$\n"),
+			"Allow: /no/but\nDisallow: /*.cgi$\nDisallow: /%7euser\nDisallow: /gär\n"),
 		"/yes": send("text/plain", "yes"), "/no/x": send("text/plain", "no"), "/no/but": send("text/plain", "but"),
 		"/a.cgi": send("text/plain", "cgi"), "/a.cgi.txt": send("text/plain", "txt"), "/to": redirect("/no/x")}
 	s := newWebServer(t, pages)
 	h := reevetest.StartWith(t, webConfig(t))
 	a := h.Agent("reader", "web_fetch")
 	for path, want := range map[string]reeve.Code{"/yes": "", "/no/x": reeve.Denied, "/no/but": "",
-		"/a.cgi": reeve.Denied, "/a.cgi.txt": "", "/to": reeve.Denied} {
+		"/a.cgi": reeve.Denied, "/a.cgi.txt": "", "/to": reeve.Denied, "/~user/x": reeve.Denied,
+		"/%6eo/x": reeve.Denied, "/g%c3%a4rten": reeve.Denied} {
 		if code, text := callCode(t, h, a.ID, "web_fetch", kit.Object{"url": s.URL + path}); code != want {
 			t.Errorf("%s: %s %s", path, code, text)
 		}

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"compress/flate"
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -66,9 +68,12 @@ func fetchError(err error, connected bool) error {
 	if errors.As(err, &own) {
 		return own
 	}
-	out := &reeve.Error{Code: reeve.Unavailable, Message: "the connection was lost before the content was complete",
+	out := &reeve.Error{Code: reeve.Unavailable, Message: "the server's answer was cut off or is not valid HTTP",
 		Err: safeCause(err)}
+	var corrupt flate.CorruptInputError
 	switch {
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, &corrupt):
+		out.Code, out.Message = reeve.ToolFailed, "the server sent compressed content that is damaged"
 	case errors.Is(err, context.Canceled):
 		out.Code, out.Message = reeve.Canceled, "the caller cancelled the request"
 	case !connected:

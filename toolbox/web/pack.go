@@ -6,18 +6,28 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"reeve"
 	"reeve/internal/backoff"
+	"reeve/toolbox/web/document"
 )
+
+// Converter converts documents from the web to text.
+type Converter interface {
+	Convert(ctx context.Context, s document.Source) (document.Document, error)
+}
 
 // PackConfig configures a [Pack].
 type PackConfig struct {
 	Guard  Guard  // applies to every request
 	Files  Writer // writes what web_download downloads
 	Search Search // the provider of web_search
+
+	Documents Converter // converts web pages and PDF files
 
 	IgnoreRobots bool    // do not ask robots.txt for permission. Default: ask
 	UserAgent    string  // name sent to servers, and looked up in robots.txt. Default: reeve
@@ -76,7 +86,7 @@ func (p *Pack) admit(r *http.Request) error {
 	if r.URL.Scheme != "http" && r.URL.Scheme != "https" {
 		return nil // the transport refuses it
 	}
-	if err := p.hosts.wait(r.Context(), r.URL.Host); err != nil {
+	if err := p.hosts.wait(r.Context(), strings.TrimSuffix(strings.ToLower(r.URL.Hostname()), ".")); err != nil {
 		return err
 	}
 	if p.cfg.IgnoreRobots {
@@ -103,11 +113,24 @@ func (p *Pack) get(ctx context.Context, address string) (*http.Response, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := checkStatus(res, "the server"); err != nil {
+	err = checkStatus(res, "the server")
+	if err == nil {
+		err = checkEncoding(res)
+	}
+	if err != nil {
 		_ = res.Body.Close() // the body is not used
 		return nil, err
 	}
 	return res, nil
+}
+
+// checkEncoding fails if the content is still compressed. The transport asks for gzip only and has removed it.
+func checkEncoding(res *http.Response) error {
+	if name := res.Header.Get("Content-Encoding"); name != "" && !strings.EqualFold(name, "identity") {
+		return reeve.Errorf(reeve.ToolFailed, "the server compressed the content in a way that was not asked for").
+			Hintf("use another source")
+	}
+	return nil
 }
 
 // doRequest sends a request that changes nothing. Its errors name no address.
@@ -138,7 +161,7 @@ func checkStatus(res *http.Response, who string) error {
 	case s >= 500:
 		code = reeve.Unavailable
 	}
-	e := reeve.Errorf(code, "%s responded %d %s", who, s, http.StatusText(s))
+	e := reeve.Errorf(code, "%s responded %s", who, strings.TrimSpace(strconv.Itoa(s)+" "+http.StatusText(s)))
 	if code == reeve.RateLimited || code == reeve.Unavailable {
 		e.RetryAfter = backoff.RetryAfter(res.Header.Get("Retry-After"), time.Second)
 	}

@@ -2,8 +2,10 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -46,7 +48,7 @@ func (c *robotsCache) check(ctx context.Context, u *url.URL) error {
 	if u.RawQuery != "" {
 		path += "?" + u.RawQuery
 	}
-	if rules.allows(path) {
+	if rules.allows(canonicalPath(path)) {
 		return nil
 	}
 	return reeve.Errorf(reeve.Denied, "the robots.txt of this server does not allow reading this page").
@@ -138,7 +140,7 @@ func parseRobots(text, agent string) robotsRules {
 		if value == "" {
 			continue
 		}
-		rule := robotsRule{pattern: value, allow: key == "allow"}
+		rule := robotsRule{pattern: canonicalPath(value), allow: key == "allow"}
 		if isOwn {
 			own = append(own, rule)
 		}
@@ -150,6 +152,36 @@ func parseRobots(text, agent string) robotsRules {
 		return own
 	}
 	return general
+}
+
+// canonicalPath returns a path or pattern in the one spelling in which RFC 9309 compares them: other characters than
+// printable ASCII are percent-encoded, and letters, digits and -._~ are not.
+func canonicalPath(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '%' && i+2 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				if c = byte(n); isUnreserved(c) {
+					b.WriteByte(c)
+				} else {
+					fmt.Fprintf(&b, "%%%02X", c)
+				}
+				i += 2
+				continue
+			}
+		}
+		if c <= ' ' || c > '~' {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+func isUnreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
 // allows reports whether a path may be read. The longest matching pattern decides, and allow wins a tie.

@@ -1,9 +1,9 @@
-// Package document turns what web servers send into text: it detects charsets and converts HTML to Markdown.
+// Package document turns what web servers send into text: it detects charsets, converts HTML to Markdown and reads the
+// text of PDF files. [Converter] converts in processes of its own, because documents may be hostile.
 package document
 
 import (
 	"bytes"
-	"context"
 	"mime"
 	"net/url"
 	"slices"
@@ -53,7 +53,7 @@ func Decode(b []byte, contentType string) string {
 	if err != nil {
 		return clean(strings.ToValidUTF8(string(b), "\ufffd"))
 	}
-	return clean(string(text))
+	return clean(strings.TrimPrefix(string(text), "\ufeff"))
 }
 
 // isWide reports whether ASCII bytes are declared to be in a charset that gives them another meaning, such as UTF-16 or
@@ -70,26 +70,26 @@ func clean(s string) string {
 	return strings.NewReplacer("\x00", "", "\r\n", "\n", "\r", "\n").Replace(s)
 }
 
-// Document is a converted web page.
+// Document is a converted web page, or the text of a PDF file.
 type Document struct {
-	Title    string
-	Markdown string
+	Title    string `json:"title,omitempty"`
+	Markdown string `json:"markdown,omitempty"`
 }
 
-// Convert converts HTML to Markdown. Addresses become absolute. A page that cannot be parsed, for example because its
-// elements are nested too deeply, becomes its bare text.
-func Convert(ctx context.Context, source string, address *url.URL) Document {
+// convertHTML converts HTML to Markdown. Addresses become absolute. A page that cannot be parsed, for example because
+// its elements are nested too deeply, becomes its bare text.
+func convertHTML(source string, address *url.URL) Document {
 	root, err := html.Parse(strings.NewReader(source))
 	if err != nil {
-		return Document{Title: "", Markdown: bareText(source)}
+		return Document{Title: "", Markdown: BareText(source)}
 	}
 	doc := Document{Title: strings.Join(strings.Fields(findTitle(root)), " ")}
 	resolveAddresses(root, address)
 	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(),
 		table.NewTablePlugin()))
-	out, err := c.ConvertNode(root, converter.WithContext(ctx))
+	out, err := c.ConvertNode(root)
 	if err != nil {
-		doc.Markdown = bareText(source)
+		doc.Markdown = BareText(source)
 		return doc
 	}
 	doc.Markdown = string(out)
@@ -143,8 +143,8 @@ func resolve(address *url.URL, ref string) string {
 	return u.String()
 }
 
-// bareText returns the text of HTML without its tags, scripts and styles.
-func bareText(source string) string {
+// BareText returns the text of HTML without its tags, scripts and styles. It takes time in proportion to the length.
+func BareText(source string) string {
 	var b strings.Builder
 	z, skip := html.NewTokenizer(strings.NewReader(source)), atom.Atom(0)
 	for {
