@@ -3,8 +3,8 @@ import { useQueryClient } from '@tanstack/react-query';
 import { api, ok, type Schemas } from '../api/client';
 import { useAccess } from '../app/session';
 import { Dialog } from '../ui/dialog';
-import { PreviewView } from '../ui/diff';
 import { Button, Page, Panel, Ready, StateTag, useLive } from '../ui/kit';
+import { SplitDiff } from '../ui/split-diff';
 import { Empty } from '../ui/states';
 import { Ago, Inert } from '../ui/text';
 import { useNotify } from '../ui/toast';
@@ -58,7 +58,7 @@ function BranchCard({ branch }: { branch: Schemas['Branch'] }) {
         <p className="soft"><Inert text={branch.subject} /> · <Ago time={branch.updated_at} /></p>
         {isOpen && <Ready query={diff}>{(d) => (
           <>
-            {d.patch ? <PreviewView preview={d.patch} /> : <p className="faint">No changes.</p>}
+            {d.patch ? <SplitDiff patch={d.patch} /> : <p className="faint">No changes.</p>}
             {d.truncated && <p className="soft">The rest is too long to show. Use git on the branch.</p>}
           </>
         )}</Ready>}
