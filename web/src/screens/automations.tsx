@@ -43,10 +43,13 @@ export function AutomationsScreen() {
   );
 }
 
-const FIRST_SCRIPT = `// Each item is worked on once, however often this runs.
-for (const name of ['one', 'two']) {
-  await Items.process({ id: name, title: name }, async () => {
-    await Console.log(name);
+const FIRST_SCRIPT = `// Each item is done once, however often this runs.
+const names = ['one', 'two'];
+Items.total(names.length);
+for (const name of names) {
+  await Items.withItem(name, name, async (ctx) => {
+    if (ctx.item.isDone) return;
+    // call tools here
   });
 }
 `;

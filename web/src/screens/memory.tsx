@@ -56,7 +56,7 @@ function Proposed() {
   const query = useLive(['note-sets'], async (signal) => {
     const list = await ok(api.GET('/api/change-sets', { params: { query: { limit: 50 } }, signal }));
     const agents = await ok(api.GET('/api/agents', { params: { query: { limit: 500 } }, signal }));
-    const keeper = agents.agents?.find((a) => a.name === 'memory_keeper')?.id;
+    const keeper = agents.agents?.find((a) => a.kind === 'memory_keeper')?.id;
     return (list.change_sets ?? []).filter((s) => s.agent_id === keeper && (s.counts.pending ?? s.counts.proposed ?? 0) > 0);
   }, { topics: ['proposals', 'notes'] });
   if (!query.data?.length) return null;
