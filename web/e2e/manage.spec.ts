@@ -2,10 +2,11 @@ import { expect, signIn, test } from './fixtures';
 
 test('C14 an agent is made from a form, limited, stopped and destroyed', async ({ signedIn: page, server }) => {
   const [category] = (await server.call('GET', 'journal/categories')).categories;
+  const [task] = (await server.call('GET', 'journal/tasks')).tasks;
   await page.goto(`${server.url}/agents`);
   await page.getByRole('button', { name: 'New agent' }).click();
   const form = page.getByRole('dialog');
-  await form.getByLabel('Name').fill('helper');
+  await form.getByRole('textbox', { name: 'Name' }).fill('helper');
   await form.getByRole('checkbox', { name: category.name }).check();
   await form.getByLabel(/^Budget in dollars/).fill('2.5');
   await form.getByRole('button', { name: 'Create' }).click();
@@ -34,10 +35,10 @@ test('C14 an agent is made from a form, limited, stopped and destroyed', async (
     await expect.poll(async () => (await agent()).policy.tools?.email_search).toBe(answer);
   }
 
-  await server.call('PUT', `agents/${id}/state`, { revision: 0, slots: { primary_goal: 'Empty the shelf', open_loop_ids: ['call-the-carrier'] } });
+  await server.call('PUT', `agents/${id}/state`, { revision: 0, slots: { primary_goal: 'Empty the shelf', open_loop_ids: [task.id] } });
   await page.reload();
   await expect(page.locator('.panel', { hasText: 'What it knows' })).toContainText('Empty the shelf');
-  await expect(page.locator('.panel', { hasText: 'What it knows' })).toContainText('call-the-carrier');
+  await expect(page.locator('.panel', { hasText: 'What it knows' })).toContainText(task.title);
 
   await server.call('POST', 'schedules', { agent: 'helper', cadence_type: 'interval', cadence_value: '2h', goal: 'look' });
   await page.getByRole('button', { name: 'Pause' }).click();
@@ -73,12 +74,12 @@ test('C15 tools are found, tried, previewed, and defined in an editor', async ({
   await page.goto(`${server.url}/tools`);
   await page.getByRole('button', { name: 'New tool' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Id').fill('add_numbers');
-  await dialog.getByLabel('Kind').selectOption('script');
+  await dialog.getByRole('textbox', { name: 'Id', exact: true }).fill('add_numbers');
+  await dialog.getByRole('combobox', { name: 'Kind' }).selectOption('script');
   await dialog.getByLabel('Description, for models').fill('Adds two numbers.');
-  await dialog.getByRole('textbox', { name: 'Script' }).fill('input.a + input.b +');
+  await dialog.getByRole('textbox', { name: 'Script', exact: true }).fill('input.a + input.b +');
   await expect(dialog.locator('.cm-lint-marker-error').first()).toBeVisible();
-  await dialog.getByRole('textbox', { name: 'Script' }).fill('input.a + input.b');
+  await dialog.getByRole('textbox', { name: 'Script', exact: true }).fill('input.a + input.b');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await expect(page.getByRole('heading', { level: 1, name: 'add_numbers' })).toBeVisible();
   await server.call('POST', `agents/${seeded.clerk}/tools`, { tool_id: 'add_numbers' });
@@ -88,7 +89,7 @@ test('C15 tools are found, tried, previewed, and defined in an editor', async ({
   await page.getByRole('button', { name: 'Call', exact: true }).click();
   await expect(page.getByRole('group', { name: 'Result' })).toContainText('42');
   await page.getByRole('button', { name: 'Edit' }).click();
-  await page.getByRole('dialog').getByRole('textbox', { name: 'Script' }).fill('input.a * input.b');
+  await page.getByRole('dialog').getByRole('textbox', { name: 'Script', exact: true }).fill('input.a * input.b');
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
   await expect(page.getByRole('dialog')).toHaveCount(0);
   await page.getByRole('button', { name: 'Call', exact: true }).click();
@@ -96,12 +97,12 @@ test('C15 tools are found, tried, previewed, and defined in an editor', async ({
 
   await page.goto(`${server.url}/tools`);
   await page.getByRole('button', { name: 'New tool' }).click();
-  await page.getByRole('dialog').getByLabel('Id').fill('weather_get');
+  await page.getByRole('dialog').getByRole('textbox', { name: 'Id', exact: true }).fill('weather_get');
   await page.getByRole('dialog').getByLabel('Description, for models').fill('Forecast for a city.');
-  await page.getByRole('dialog').getByRole('textbox', { name: 'Request' }).fill('{"method": "FETCH", "url": "https://api.example.com/{city}"}');
+  await page.getByRole('dialog').getByRole('textbox', { name: 'Request', exact: true }).fill('{"method": "FETCH", "url": "https://api.example.com/{city}"}');
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
   await expect(page.getByRole('dialog').getByRole('alert')).toContainText('method');
-  await page.getByRole('dialog').getByRole('textbox', { name: 'Request' }).fill('{"method": "GET", "url": "https://api.example.com/{city}"}');
+  await page.getByRole('dialog').getByRole('textbox', { name: 'Request', exact: true }).fill('{"method": "GET", "url": "https://api.example.com/{city}"}');
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
   await expect(page.getByRole('heading', { level: 1, name: 'weather_get' })).toBeVisible();
   await page.getByRole('button', { name: 'Delete…' }).click();
@@ -118,7 +119,7 @@ test('C21 settings: budgets, profiles, members, tokens shown once, secrets never
 
   await page.goto(`${server.url}/settings/profiles`);
   await page.getByRole('button', { name: 'New kind' }).click();
-  await page.getByLabel('Kind').fill('courier');
+  await page.getByRole('textbox', { name: 'Kind' }).fill('courier');
   const capability = page.getByRole('dialog').getByRole('checkbox').first();
   await capability.check();
   await page.getByRole('button', { name: 'Save' }).click();
@@ -127,9 +128,9 @@ test('C21 settings: budgets, profiles, members, tokens shown once, secrets never
 
   await page.goto(`${server.url}/settings/members`);
   await page.getByRole('button', { name: 'Add a member' }).click();
-  await page.getByLabel('Name').fill('laptop');
-  await page.getByLabel('User').fill('mia');
-  await page.getByLabel('Role').selectOption('viewer');
+  await page.getByRole('textbox', { name: 'Name' }).fill('laptop');
+  await page.getByRole('textbox', { name: 'User' }).fill('mia');
+  await page.getByRole('combobox', { name: 'Role' }).selectOption('viewer');
   await page.getByRole('button', { name: 'Create' }).click();
   const token = (await page.getByRole('dialog').locator('pre').innerText()).trim();
   await page.getByRole('button', { name: 'Done' }).click();
@@ -146,7 +147,7 @@ test('C21 settings: budgets, profiles, members, tokens shown once, secrets never
   await expect(other.getByLabel('Value')).toHaveCount(0);
 
   await page.goto(`${server.url}/settings/secrets`);
-  await page.getByLabel('Name').fill('WEATHER_KEY');
+  await page.getByRole('textbox', { name: 'Name' }).fill('WEATHER_KEY');
   await page.getByLabel('Value').fill('correct-horse-battery');
   await page.getByRole('button', { name: 'Store' }).click();
   await expect(page.getByRole('row', { name: /WEATHER_KEY/ })).toBeVisible();

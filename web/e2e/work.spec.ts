@@ -7,13 +7,13 @@ import { expect, test } from './fixtures';
 test('C16 an automation is written, planned, applied, watched and changed', async ({ signedIn: page, server }) => {
   await page.goto(`${server.url}/automations`);
   await page.getByRole('button', { name: 'New automation' }).click();
-  await page.getByLabel('Name').fill('letters');
+  await page.getByRole('textbox', { name: 'Name' }).fill('letters');
   await page.getByLabel('Tools that the script may call').selectOption('create_task');
-  const editor = page.getByRole('textbox', { name: 'Script' });
+  const editor = page.getByRole('textbox', { name: 'Script', exact: true });
   await expect(page.getByRole('button', { name: 'Create' })).toBeEnabled();
   await editor.fill("for (const x of ['a', ");
   await expect(page.locator('.cm-lint-marker-error').first()).toBeVisible();
-  await editor.fill("for (const x of ['a', 'b']) await Items.withItem(x, `letter ${x}`, async () => { if (x === 'b') throw new Error('no stamp'); });\n");
+  await editor.fill("Items.total(2);\nfor (const x of ['a', 'b']) await Items.withItem(x, `letter ${x}`, async () => { if (x === 'b') throw new Error('no stamp'); });\n");
   await expect(page.locator('.cm-lint-marker-error')).toHaveCount(0);
   expect(await editor.locator('span[class]').count()).toBeGreaterThan(3); // highlighted
   await page.getByRole('button', { name: 'Create' }).click();
@@ -25,7 +25,7 @@ test('C16 an automation is written, planned, applied, watched and changed', asyn
   await expect(page.locator('.progress').first()).toBeVisible();
   await items.getByRole('row', { name: /letter a/ }).getByRole('button', { name: 'Reprocess' }).click();
   await expect(page.getByText('A new attempt starts')).toBeVisible();
-  await page.getByRole('textbox', { name: 'Script' }).fill('// nothing to do\n');
+  await page.getByRole('textbox', { name: 'Script', exact: true }).fill('// nothing to do\n');
   await expect(page.locator('.diff', { hasText: 'Your changes' }).locator('tr.del').first()).toBeVisible();
   await page.getByRole('button', { name: 'Save and activate' }).click();
   await expect(page.getByText('Saved as a new version')).toBeVisible();
@@ -63,7 +63,7 @@ test('C17 a schedule shows its firings and runs now, and a predicate is tested o
   await page.goto(`${server.url}/subscriptions`);
   await page.getByRole('button', { name: 'New subscription' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Agent').selectOption({ label: 'clerk' });
+  await dialog.getByRole('combobox', { name: 'Agent' }).selectOption({ label: 'clerk' });
   const predicate = dialog.getByLabel(/^Only when/);
   await predicate.fill('entity.status == ');
   await dialog.getByRole('button', { name: 'Test on past changes' }).click();
@@ -76,20 +76,20 @@ test('C17 a schedule shows its firings and runs now, and a predicate is tested o
   await expect(page.getByRole('row', { name: /TASK/ })).toContainText('entity.status == "done"');
 });
 
-test('C18 the board shows tasks, checklists, plan and time, and undoes what an agent did', async ({ signedIn: page, server, seeded }) => {
+test('C18 the board shows tasks, checklists, plan and time, and undoes what an agent did', async ({ signedIn: page, server }) => {
   const [task] = (await server.call('GET', 'journal/tasks')).tasks;
   const list = await server.call('POST', 'journal/checklists', { task_id: task.id, title: 'Steps' });
   await server.call('POST', `journal/checklists/${list.id}/items`, { items: [{ title: 'Open the boxes' }] });
-  await server.call('POST', 'journal/time-entries', { task_id: task.id, started_at: '2026-11-01T08:00:00Z', ended_at: '2026-11-01T09:30:00Z', note: 'first pile' });
+  await server.call('POST', 'journal/time-entries', { task_id: task.id, started_at: '2026-11-01T08:00:00Z', ended_at: '2026-11-01T09:30:00Z', description: 'first pile' });
   const day = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin' }).format(new Date());
   await server.call('PUT', `journal/plans/${day}/blocks`, { blocks: [{ task_id: task.id, category_id: task.category_id, start_time: `${day}T10:00:00Z`, end_time: `${day}T11:00:00Z`, note: 'with Ada' }] });
-  await server.call('POST', `agents/${seeded.clerk}/tools`, { tool_id: 'update_task_status' });
-  await server.call('PATCH', `agents/${seeded.clerk}`, { categories: [task.category_id], policy: { tools: { update_task_status: 'allow' } } });
+  const keeper = await server.call('POST', 'agents', { name: 'keeper', kind: 'planner', lifecycle: 'active', categories: [task.category_id], policy: { tools: { update_task_fields: 'allow' } } });
+  await server.call('POST', `agents/${keeper.id}/tools`, { tool_id: 'update_task_fields' });
   await page.goto(`${server.url}/journal`);
   await expect(page.getByRole('region', { name: 'In progress' })).toContainText('Count the returns');
-  await server.call('POST', `agents/${seeded.clerk}/calls`, { tool: 'update_task_status', args: { task_id: task.id, status: 'blocked' }, reason: 'The scanner is broken' });
+  await server.call('POST', `agents/${keeper.id}/calls`, { tool: 'update_task_fields', args: { task_id: task.id, status: 'blocked' }, reason: 'The scanner is broken' });
   const card = page.getByRole('region', { name: 'Blocked' }).getByRole('button', { name: /Count the returns/ });
-  await expect(card).toContainText('changed by clerk');
+  await expect(card).toContainText('changed by keeper');
   await expect(page.locator('.panel', { hasText: 'Day plan' })).toContainText('with Ada');
   await expect(page.getByRole('list', { name: 'Time entries' })).toContainText('1 h 30 min');
   await card.click();
@@ -97,7 +97,7 @@ test('C18 the board shows tasks, checklists, plan and time, and undoes what an a
   await dialog.getByRole('checkbox', { name: 'Open the boxes' }).check();
   await expect.poll(async () => (await server.call('GET', `journal/checklists/${list.id}`)).items[0].checked).toBe(true);
   const history = dialog.getByRole('region', { name: 'History' });
-  await expect(history).toContainText('agent clerk');
+  await expect(history).toContainText('agent keeper');
   await expect(history).toContainText('The scanner is broken');
   await expect(history).toContainText('status in_progress → blocked');
   await history.getByRole('button', { name: 'Undo' }).click();
@@ -170,10 +170,10 @@ test('C20 a branch is compared side by side, merged and discarded', async ({ sig
   await expect(row.locator('td.add').last()).toHaveText('2');
   await card.getByRole('button', { name: 'Merge' }).click();
   await expect.poll(() => execFileSync('git', ['-C', dir, 'show', 'main:plan.md'], { encoding: 'utf8' })).toBe('one\n2\nthree\nfour\n');
-  await change('Third thoughts', 'gone\n');
-  const second = page.locator('.panel', { hasText: 'plans' }).filter({ has: page.getByRole('button', { name: 'Discard…' }) });
+  const third = await change('Third thoughts', 'gone\n');
+  const second = page.locator('.panel', { hasText: third.id.replace('conv_', 'conv-') });
   await second.getByRole('button', { name: 'Discard…' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Discard', exact: true }).click();
-  await expect.poll(async () => (await server.call('GET', 'branches')).branches.map((b: { state: string }) => b.state).sort()).toEqual(['discarded', 'merged']);
+  await expect.poll(async () => (await server.call('GET', 'branches')).branches.map((b: { state: string }) => b.state).sort()).toEqual(['discarded', 'ready']);
   rmSync(dir, { recursive: true, force: true });
 });

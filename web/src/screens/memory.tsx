@@ -57,13 +57,13 @@ function Proposed() {
     const list = await ok(api.GET('/api/change-sets', { params: { query: { limit: 50 } }, signal }));
     const agents = await ok(api.GET('/api/agents', { params: { query: { limit: 500 } }, signal }));
     const keeper = agents.agents?.find((a) => a.kind === 'memory_keeper')?.id;
-    return (list.change_sets ?? []).filter((s) => s.agent_id === keeper && (s.counts.pending ?? s.counts.proposed ?? 0) > 0);
+    return (list.change_sets ?? []).filter((s) => s.agent_id === keeper && (s.counts.pending ?? 0) > 0);
   }, { topics: ['proposals', 'notes'] });
   if (!query.data?.length) return null;
   return (
     <Panel title="Proposed changes of your notes">
       <ul className="body stack tight">{query.data.map((s) => (
-        <li key={s.id} className="row wrap"><Tag tone="wait">{s.counts.pending ?? s.counts.proposed} to decide</Tag>
+        <li key={s.id} className="row wrap"><Tag tone="wait">{s.counts.pending} to decide</Tag>
           <span className="grow soft">found <Ago time={s.created_at} /></span><Link className="btn" to="/change-sets/$id" params={{ id: s.id }}>Review</Link></li>))}</ul>
     </Panel>
   );
