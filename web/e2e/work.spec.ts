@@ -167,6 +167,7 @@ test('C20 a branch is compared side by side, merged and discarded', async ({ sig
   const change = async (title: string, content: string) => {
     const c = await server.call('POST', 'conversations', { agent: 'editor', title });
     await server.call('POST', `conversations/${c.id}/turns`, { content: `file_write ${JSON.stringify({ path: '/project/plan.md', content, overwrite: true })}` });
+    await expect.poll(async () => (await server.call('GET', 'runs?state=running')).runs.length).toBe(0); // its branch is free
     return c;
   };
   await change('Second thoughts', 'one\n2\nthree\nfour\n');
