@@ -73,6 +73,13 @@ type ChangeRecord struct {
 	CreatedAt time.Time      `json:"created_at"`
 }
 
+// PredicateTrial is the result of a predicate for one past change.
+type PredicateTrial struct {
+	Change ChangeRecord `json:"change"`
+	Holds  bool         `json:"holds" doc:"The change would have woken the agent"`
+	Why    string       `json:"why,omitempty" doc:"Why it would not have"`
+}
+
 // ChangeViewer is who looks at a change.
 type ChangeViewer struct {
 	User          string

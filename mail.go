@@ -46,6 +46,27 @@ type MailHit struct {
 	Score     float64    `json:"-"`
 }
 
+// MailSearch selects mail. docs/mail.md describes the query.
+type MailSearch struct {
+	Query     string `json:"query" doc:"All words must match. \"a phrase\", OR, -word, word*, subject:, from:, to:, body:"`
+	Inbox     string `json:"inbox_id,omitempty" doc:"Name or address of a mailbox. Default: all mailboxes"`
+	Sender    string `json:"sender,omitempty" doc:"Address or name of the sender, or words of it"`
+	Recipient string `json:"recipient,omitempty" doc:"Address or name of a recipient, or words of it"`
+	From      string `json:"date_from,omitempty" doc:"Sent at this time or later: 2001-05-15, or RFC 3339"`
+	To        string `json:"date_to,omitempty" doc:"Sent before this time: RFC 3339, or 2001-05-15 to include that day"`
+	Limit     int    `json:"limit,omitempty" minimum:"1" maximum:"50" doc:"Maximum number of mails. Default: 10"`
+	Cursor    string `json:"cursor,omitempty" maxLength:"256" doc:"next_cursor of the previous page; keep all else the same"`
+}
+
+// MailPage is a page of search results.
+type MailPage struct {
+	Total  int       `json:"total" doc:"Number of mails in this page"`
+	More   bool      `json:"more" doc:"True if there are more mails"`
+	Next   string    `json:"next_cursor,omitempty" doc:"Pass it as cursor to get the next page"`
+	Note   string    `json:"note,omitempty" doc:"Why mails are missing or in another order"`
+	Emails []MailHit `json:"emails"` // last, so that truncation of a long result keeps the cursor
+}
+
 // MailImport is one import of a mailbox. It may be interrupted and continued.
 type MailImport struct {
 	ID         string        `json:"id"`

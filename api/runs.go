@@ -26,6 +26,11 @@ type SubscriptionRequest struct {
 	Predicate string           `json:"predicate,omitempty" maxLength:"4000" doc:"CEL, such as entity.status == \"open\""`
 }
 
+// PredicateTrialList is the results of a predicate for past changes, newest first.
+type PredicateTrialList struct {
+	Trials []reeve.PredicateTrial `json:"trials"`
+}
+
 // ChangeList is a page of changes.
 type ChangeList struct {
 	Changes []reeve.ChangeRecord `json:"changes"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"reeve"
@@ -19,6 +20,21 @@ func (s MailService) Inboxes(ctx context.Context) (api.MailboxList, error) {
 // RemoveInbox deletes a mailbox and all its mail.
 func (s MailService) RemoveInbox(ctx context.Context, name string) error {
 	return s.conn.delete(ctx, path("mail", "inboxes", name))
+}
+
+// Search searches imported mail. The query has the syntax of the tool email_search.
+func (s MailService) Search(ctx context.Context, q reeve.MailSearch) (reeve.MailPage, error) {
+	v := url.Values{"query": {q.Query}, "inbox": {q.Inbox}, "sender": {q.Sender}, "recipient": {q.Recipient},
+		"date_from": {q.From}, "date_to": {q.To}, "cursor": {q.Cursor}}
+	if q.Limit != 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	return get[reeve.MailPage](ctx, s.conn, path("mail", "search"), v)
+}
+
+// Get returns a mail. The inbox matters only if several contain it.
+func (s MailService) Get(ctx context.Context, id, inbox string) (reeve.Email, error) {
+	return get[reeve.Email](ctx, s.conn, path("mail", "message"), url.Values{"message_id": {id}, "inbox": {inbox}})
 }
 
 // Imports lists imports, newest first.

@@ -50,6 +50,11 @@ func (s ScheduleService) Delete(ctx context.Context, id string) error {
 	return s.conn.delete(ctx, path("schedules", id))
 }
 
+// Run fires a schedule now, besides its planned firings.
+func (s ScheduleService) Run(ctx context.Context, id string) (reeve.Wake, error) {
+	return post[reeve.Wake](ctx, s.conn, path("schedules", id, "run"), nil)
+}
+
 // Runs lists a schedule's runs, newest first.
 func (s ScheduleService) Runs(ctx context.Context, id string, p Page) (api.RunList, error) {
 	return get[api.RunList](ctx, s.conn, path("schedules", id, "runs"), p.query())

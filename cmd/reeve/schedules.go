@@ -21,7 +21,8 @@ expressions have five fields. If firings were missed because no server was runni
 once for all of them; change this with --misfire.`,
 		schedulesList(a), schedulesGet(a), schedulesCreate(a), schedulesUpdate(a),
 		schedulesStatus(a, "pause", "Pause a schedule", "paused"),
-		schedulesStatus(a, "resume", "Resume a paused schedule", "active"), schedulesDelete(a), schedulesRuns(a))
+		schedulesStatus(a, "resume", "Resume a paused schedule", "active"), schedulesRun(a),
+		schedulesDelete(a), schedulesRuns(a))
 	c.Example = `  reeve schedules
   reeve schedules create clerk --cron '0 7 * * 1-5' --zone Europe/Berlin --goal "Summarise what is due today"
   reeve schedules pause sch_...
@@ -229,6 +230,20 @@ func schedulesStatus(a *app, use, short, status string) *cobra.Command {
 				return err
 			}
 			return a.printSchedule(s)
+		})
+	c.ValidArgsFunction = a.complete(scheduleIDs)
+	return c
+}
+
+func schedulesRun(a *app) *cobra.Command {
+	c := a.serverCommand("run SCHEDULE", "Fire a schedule now, besides its planned firings", "schedules run sch_...",
+		cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			w, err := c.Schedules().Run(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.print(w, func(io.Writer) { a.notef("fired; see: reeve schedules runs %s", args[0]) })
 		})
 	c.ValidArgsFunction = a.complete(scheduleIDs)
 	return c

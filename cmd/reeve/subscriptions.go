@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -45,7 +46,8 @@ func subscriptionsCommand(a *app) *cobra.Command {
 		`A subscription wakes an agent when an entity changes, unless the agent's own work caused the change.
 CLASS:NAME selects the entities: key:TASK selects all tasks, id:task_... one entity, and
 subtype:task.done one kind of change. --when adds a condition, a CEL expression over entity, which is
-the entity after the change; docs/wakes.md lists its fields.`, list, subscriptionsAdd(a), remove)
+the entity after the change; docs/wakes.md lists its fields.`, list, subscriptionsAdd(a), subscriptionsTry(a),
+		remove)
 	c.Example = `  reeve subscriptions clerk
   reeve subscriptions create clerk key:TASK --when 'entity.priority == "high"'
   reeve subscriptions delete sub_...`
@@ -64,6 +66,50 @@ func formatReach(r api.Reach) string {
 // formatToken formats a subscription token as CLASS:NAME.
 func formatToken(t reeve.Token) string { return string(t.Class) + ":" + t.Name }
 
+func subscriptionsTry(a *app) *cobra.Command {
+	var r api.SubscriptionRequest
+	c := a.serverCommand("test AGENT CLASS:NAME", "Test a condition on past changes; nothing is subscribed",
+		`subscriptions test clerk key:TASK --when 'entity.status == "done"'`, cobra.ExactArgs(2),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			l, err := c.Subscriptions().Try(ctx, args[0], r)
+			if err != nil {
+				return err
+			}
+			return a.print(l, func(w io.Writer) {
+				const columns = "WAKES AT CHANGE ENTITIES WHY"
+				a.printTable(w, columns, rows(l.Trials, func(t reeve.PredicateTrial) []string {
+					var titles []string
+					for _, e := range t.Change.Entities {
+						titles = append(titles, cmp.Or(e.Title, e.ID))
+					}
+					return []string{formatYes(t.Holds), formatTime(t.Change.CreatedAt), t.Change.ID,
+						truncate(strings.Join(titles, ", "), 40), t.Why}
+				}))
+			})
+		})
+	c.PreRunE = func(_ *cobra.Command, args []string) error { return parseToken(&r, args[1]) }
+	c.Flags().StringVar(&r.Predicate, "when", "", "CEL condition on the changed entity")
+	c.ValidArgsFunction = a.complete(agentNames, fixedWords("key:", "subtype:", "id:"))
+	return c
+}
+
+func formatYes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// parseToken sets the class and name of a request from CLASS:NAME.
+func parseToken(r *api.SubscriptionRequest, text string) error {
+	class, name, _ := strings.Cut(text, ":")
+	if r.Class, r.Name = reeve.TokenClass(class), name; name == "" || !slices.Contains(tokenClasses(), r.Class) {
+		return usagef("invalid subscription %q; use CLASS:NAME with the class key, subtype or id, such as key:TASK",
+			text)
+	}
+	return nil
+}
+
 func subscriptionsAdd(a *app) *cobra.Command {
 	var r api.SubscriptionRequest
 	c := a.serverCommand("create AGENT CLASS:NAME", "Subscribe an agent to changes",
@@ -78,14 +124,7 @@ func subscriptionsAdd(a *app) *cobra.Command {
 					"when", s.Predicate, "created", formatTime(s.CreatedAt))
 			})
 		})
-	c.PreRunE = func(_ *cobra.Command, args []string) error {
-		class, name, _ := strings.Cut(args[1], ":")
-		if r.Class, r.Name = reeve.TokenClass(class), name; name == "" || !slices.Contains(tokenClasses(), r.Class) {
-			return usagef("invalid subscription %q; use CLASS:NAME with the class key, subtype or id, such as key:TASK",
-				args[1])
-		}
-		return nil
-	}
+	c.PreRunE = func(_ *cobra.Command, args []string) error { return parseToken(&r, args[1]) }
 	c.Flags().StringVar(&r.Predicate, "when", "",
 		"CEL condition on the changed entity, such as 'entity.priority == \"high\"'")
 	c.ValidArgsFunction = a.complete(agentNames, fixedWords("key:", "subtype:", "id:"))

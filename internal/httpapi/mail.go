@@ -23,7 +23,13 @@ const (
 	removeChunk   = 1000 // messages deleted in one transaction, which keeps the transaction short
 )
 
-// registerMailRoutes registers the routes of mail imports. Mail is searched and read with tools.
+// MailReader searches and reads imported mail. Search removes secrets; Mail does not.
+type MailReader interface {
+	Search(ctx context.Context, inv *reeve.Invocation, q reeve.MailSearch) (reeve.MailPage, error)
+	Mail(ctx context.Context, workspace, id, inbox string) (reeve.Email, error)
+}
+
+// registerMailRoutes registers the routes of mail and its imports.
 func registerMailRoutes(router huma.API, s *services) {
 	const (
 		get, post, del     = http.MethodGet, http.MethodPost, http.MethodDelete
@@ -32,6 +38,9 @@ func registerMailRoutes(router huma.API, s *services) {
 		tag, at            = "mail", "/api/mail"
 	)
 	mail := &mailHandlers{db: s.DB}
+	reader := &mailReadHandlers{db: s.DB, gate: s.Gate, mail: s.Mail}
+	handle(router, route{get, at + "/search", "searchMail", "Search imported mail", tag, viewer, 0}, reader.search)
+	handle(router, route{get, at + "/message", "getMail", "Get a mail by its message id", tag, viewer, 0}, reader.get)
 	handle(router, route{get, at + "/inboxes", "listInboxes", "List imported mailboxes", tag, viewer, 0},
 		mail.listInboxes)
 	handle(router, route{del, at + "/inboxes/{name}", "deleteInbox", "Delete a mailbox and all its mail", tag, member,

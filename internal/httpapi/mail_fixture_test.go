@@ -44,6 +44,8 @@ func (x mailFixture) samples() map[string]sample {
 	return map[string]sample{
 		"listInboxes": {"/api/mail/inboxes", nil, false, reeve.Viewer},
 		"deleteInbox": {"/api/mail/inboxes/" + x.inbox, nil, true, reeve.Member},
+		"searchMail":  {"/api/mail/search", nil, false, reeve.Viewer},
+		"getMail":     {"/api/mail/message?message_id=%3Calpha@x%3E", nil, true, reeve.Viewer},
 		"listImports": {"/api/mail/imports", nil, false, reeve.Viewer},
 		"startImport": {"/api/mail/imports", object{"source": "mine"}, false, reeve.Member},
 		"getImport":   {"/api/mail/imports/" + x.open, nil, true, reeve.Viewer},

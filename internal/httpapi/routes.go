@@ -134,7 +134,9 @@ func registerRoutes(router huma.API, s *services) {
 
 	runs := &runHandlers{db: s.DB, scheduler: s.Scheduler}
 	wakes := &wakeHandlers{db: s.DB, queue: s.Queue}
-	subscriptions := &subscriptionHandlers{db: s.DB, scheduler: s.Scheduler, openTokens: s.OpenTokens}
+	changes := &changeHandlers{db: s.DB, gate: s.Gate}
+	subscriptions := &subscriptionHandlers{db: s.DB, changes: changes, scheduler: s.Scheduler,
+		openTokens: s.OpenTokens}
 	handle(router, route{get, "/api/runs", "listRuns", "List runs", "runs", viewer, 0}, runs.list)
 	handle(router, route{get, "/api/runs/{id}", "getRun", "Get a run", "runs", viewer, 0}, runs.get)
 	handle(router, route{get, "/api/runs/{id}/wakes", "listRunWakes", "List the wakes that a run serves", "runs",
@@ -151,11 +153,12 @@ func registerRoutes(router huma.API, s *services) {
 		"runs", viewer, 0}, subscriptions.list)
 	handle(router, route{post, "/api/agents/{agentId}/subscriptions", "createSubscription",
 		"Subscribe an agent to changes", "runs", member, created}, subscriptions.create)
+	handle(router, route{get, "/api/agents/{agentId}/subscriptions/trial", "trySubscription",
+		"Test the predicate of a subscription on past changes", "runs", viewer, 0}, subscriptions.try)
 	handle(router, route{del, "/api/subscriptions/{id}", "deleteSubscription", "Delete a subscription", "runs", member,
 		noContent},
 		subscriptions.remove)
 
-	changes := &changeHandlers{db: s.DB, gate: s.Gate}
 	handle(router, route{get, "/api/changes", "listChanges", "List what changed, newest first", "runs", viewer, 0},
 		changes.list)
 	handle(router, route{get, "/api/changes/{id}", "getChange", "Get a change: who, why, and the changed fields",
@@ -174,6 +177,8 @@ func registerRoutes(router huma.API, s *services) {
 	handle(router, route{del, "/api/schedules/{id}", "deleteSchedule", "Delete a schedule", "schedules", member,
 		noContent},
 		schedules.remove)
+	handle(router, route{post, "/api/schedules/{id}/run", "runSchedule", "Fire a schedule now", "schedules", member,
+		created}, schedules.run)
 	handle(router, route{get, "/api/schedules/{id}/runs", "listScheduleRuns", "List a schedule's runs", "schedules",
 		viewer, 0}, schedules.listRuns)
 

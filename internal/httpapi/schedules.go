@@ -170,6 +170,24 @@ func (h *scheduleHandlers) remove(ctx context.Context, who reeve.Principal, in *
 	})
 }
 
+func (h *scheduleHandlers) run(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Wake], error) {
+	out := &body[reeve.Wake]{}
+	err := h.db.Update(ctx, func(tx *store.Tx) error {
+		t, err := getVisibleTimer(ctx, tx.Queue(), who, in.ID)
+		if err != nil {
+			return err
+		}
+		if out.Body, err = h.queue.Fire(ctx, tx, t); err != nil {
+			return err
+		}
+		return tx.Ledger().SaveResponse(ctx, out.Body)
+	})
+	if err == nil {
+		h.queue.Wakeup()
+	}
+	return out, err
+}
+
 // recordTimerChange records what a person changed of a schedule.
 func recordTimerChange(ctx context.Context, tx *store.Tx, who reeve.Principal, before, after *reeve.Timer) error {
 	change, err := store.DiffTimer(before, after)

@@ -35,6 +35,7 @@ type Config struct {
 	ScriptJobs   ScriptJobs
 	Delegations  Delegations
 	Branches     Branches
+	Mail         MailReader
 	Streams      *Streams // open streams and sockets. Default: a new set
 	Log          *slog.Logger
 	Version      string

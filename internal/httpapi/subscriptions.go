@@ -14,6 +14,7 @@ import (
 // subscriptionHandlers serves the subscriptions of agents.
 type subscriptionHandlers struct {
 	db         *store.DB
+	changes    *changeHandlers
 	scheduler  *wake.Scheduler
 	openTokens bool // tools of the embedding program may announce tokens that no built-in tool announces
 }
@@ -92,6 +93,39 @@ func (h *subscriptionHandlers) create(ctx context.Context, who reeve.Principal, 
 			return err
 		}
 		return tx.Ledger().SaveResponse(ctx, out.Body)
+	})
+}
+
+// try evaluates a predicate on past changes. It leaves out changes that the caller may not see.
+func (h *subscriptionHandlers) try(ctx context.Context, who reeve.Principal, in *struct {
+	AgentPath
+	Class     reeve.TokenClass `query:"class" required:"true" enum:"key,subtype,id"`
+	Name      string           `query:"name" required:"true" minLength:"1" maxLength:"256" doc:"For example TASK"`
+	Predicate string           `query:"predicate" maxLength:"4000" doc:"CEL over entity. Default: every change counts"`
+	Limit     int              `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"Number of past changes"`
+}) (*body[api.PredicateTrialList], error) {
+	out := &body[api.PredicateTrialList]{Body: api.PredicateTrialList{Trials: []reeve.PredicateTrial{}}}
+	return out, h.db.View(ctx, func(snap *store.Snap) error {
+		a, err := snap.Agents().GetAgent(ctx, who.Workspace, in.Agent)
+		if err != nil {
+			return err
+		}
+		watched := reeve.Token{Class: in.Class, Name: in.Name}
+		if err := h.checkToken(ctx, snap, who, watched); err != nil {
+			return err
+		}
+		trials, err := h.scheduler.TryPredicate(ctx, snap, reeve.Subscription{WorkspaceID: who.Workspace,
+			AgentID: a.ID, UserID: who.User, Token: watched, Predicate: in.Predicate}, in.Limit)
+		for _, t := range trials {
+			shown, isVisible, err := h.changes.show(ctx, snap, who, t.Change)
+			if err != nil {
+				return err
+			}
+			if t.Change = shown; isVisible {
+				out.Body.Trials = append(out.Body.Trials, t)
+			}
+		}
+		return err
 	})
 }
 

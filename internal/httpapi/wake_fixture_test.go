@@ -82,6 +82,8 @@ func (x wakeFixture) samples(agentID string) map[string]sample {
 		"getSchedule":          {"/api/schedules/" + x.schedule, nil, true, reeve.Viewer},
 		"updateSchedule":       {"/api/schedules/" + x.schedule, object{"name": "other"}, true, reeve.Member},
 		"deleteSchedule":       {"/api/schedules/" + x.schedule, nil, true, reeve.Member},
+		"runSchedule":          {"/api/schedules/" + x.schedule + "/run", nil, true, reeve.Member},
+		"trySubscription":      {agent + "/subscriptions/trial?class=key&name=TASK", nil, true, reeve.Viewer},
 		"listScheduleRuns":     {"/api/schedules/" + x.schedule + "/runs", nil, true, reeve.Viewer},
 		"listNotifications":    {"/api/notifications", nil, false, reeve.Viewer},
 		"markNotificationRead": {"/api/notifications/" + x.notification + "/read", nil, true, reeve.Member},

@@ -74,6 +74,18 @@ func (t QueueTx) DeleteSubscription(ctx context.Context, workspace, id string) e
 	return err
 }
 
+// maxEventsSearched is the number of newest events in which ListChangesOf looks for a token.
+const maxEventsSearched = 5000
+
+// ListChangesOf returns the ids of the newest changes that announced a token, newest first. It finds only those among
+// the newest events of the workspace.
+func (s Queue) ListChangesOf(ctx context.Context, workspace string, t reeve.Token, limit int) ([]string, error) {
+	return queryAll(ctx, s.Snap, scanValue[string], `SELECT operation_id FROM (SELECT id, class, name, operation_id
+		FROM events WHERE workspace_id = $1 ORDER BY id DESC LIMIT $2) AS newest
+		WHERE class = $3 AND name = $4 GROUP BY operation_id ORDER BY MAX(id) DESC LIMIT $5`,
+		workspace, maxEventsSearched, string(t.Class), t.Name, limit)
+}
+
 // ChangedIDs returns the ids of the entities in an operation's events.
 func (s Queue) ChangedIDs(ctx context.Context, workspace, operation string) ([]string, error) {
 	return queryAll(ctx, s.Snap, scanValue[string],

@@ -72,6 +72,32 @@ func (q *Queue) Wake(ctx context.Context, workspace, agent, user, key, input str
 	return w, err
 }
 
+// Fire fires an active timer now, in the caller's transaction, and besides its planned firings. The caller calls Wakeup
+// after the commit.
+func (q *Queue) Fire(ctx context.Context, tx *store.Tx, t reeve.Timer) (w reeve.Wake, err error) {
+	if t.State != reeve.TimerActive {
+		return w, reeve.Errorf(reeve.Conflict, "the schedule is %s", t.State).Hintf("resume it first")
+	}
+	a, err := tx.Agents().GetAgent(ctx, t.WorkspaceID, t.AgentID)
+	if err == nil {
+		err = a.CheckWakes(reeve.ReasonTimer)
+	}
+	if err != nil {
+		return w, err
+	}
+	automations, err := tx.Automations().ScriptAgents(ctx, []string{t.AgentID})
+	if err != nil {
+		return w, err
+	}
+	now := tx.Now()
+	w = newFiring(t, now, automations[t.AgentID])
+	w.RunKey, w.CreatedAt = reeve.DeriveID("wake", string(reeve.ReasonTimer), t.ID, tx.NewID(reeve.PrefixRun)), now
+	if _, err := tx.Queue().InsertWake(ctx, w); err != nil {
+		return w, err
+	}
+	return w, recordFirings(ctx, tx, []reeve.Timer{t}, []reeve.Wake{w})
+}
+
 // WakeIn is Wake in the caller's transaction. The caller calls Wakeup after the commit. The wake names the workspace,
 // agent, user, input and delegators. WakeIn reports whether the wake is new.
 func (q *Queue) WakeIn(ctx context.Context, tx *store.Tx, w reeve.Wake,

@@ -62,16 +62,9 @@ func (r *Scheduler) fireTimer(ctx context.Context, tx *store.Tx, t reeve.Timer,
 	}
 	d := anchorAt(c, *t.NextAt).Due(t.NextAt.Add(-time.Millisecond), tx.Now(), t.Misfire)
 	for _, f := range d.Run {
-		w := reeve.Wake{RunKey: firingKey(t, f.At), WorkspaceID: t.WorkspaceID, AgentID: t.AgentID,
-			Reason: reeve.ReasonTimer, ReasonID: t.ID, UserID: t.UserID,
-			SessionID: store.TimerSession + t.ID, Input: t.Goal, ScheduledAt: &f.At, DueAt: f.At,
-			State:      reeve.WakeQueued,
-			OnBehalfOf: t.OnBehalfOf}
+		w := newFiring(t, f.At, isAutomation)
 		if f.CatchUp {
 			w.Reason = reeve.ReasonCatchup
-		}
-		if t.Goal != "" && !isAutomation {
-			w.SessionID = store.ScheduleSession + t.ID
 		}
 		wakes = append(wakes, w)
 		t.LastAt = &f.At
@@ -86,6 +79,19 @@ func (r *Scheduler) fireTimer(ctx context.Context, tx *store.Tx, t reeve.Timer,
 		t.NextAt, t.State = nil, reeve.TimerCompleted
 	}
 	return t, wakes, nil
+}
+
+// newFiring returns the wake of a timer that fires at an instant.
+func newFiring(t reeve.Timer, at time.Time, isAutomation bool) reeve.Wake {
+	w := reeve.Wake{RunKey: firingKey(t, at), WorkspaceID: t.WorkspaceID, AgentID: t.AgentID,
+		Reason: reeve.ReasonTimer, ReasonID: t.ID, UserID: t.UserID,
+		SessionID: store.TimerSession + t.ID, Input: t.Goal, ScheduledAt: &at, DueAt: at,
+		State:      reeve.WakeQueued,
+		OnBehalfOf: t.OnBehalfOf}
+	if t.Goal != "" && !isAutomation {
+		w.SessionID = store.ScheduleSession + t.ID
+	}
+	return w
 }
 
 // firingKey returns the run key of a firing. It is the same on every server and after every crash.

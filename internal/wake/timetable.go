@@ -137,7 +137,7 @@ func (tt *Timetable) hasSameTimes(a, b reeve.Timer) bool {
 }
 
 // firingsShown is the number of upcoming firings that a user is shown.
-const firingsShown = 5
+const firingsShown = 10
 
 // Plan checks a timer's cadence against the limits. It returns the timer with its first firing set, and the first few
 // firings.

@@ -18,29 +18,13 @@ const (
 // Pack is the pack of mail tools.
 type Pack struct{ DB *store.DB }
 
-type searchArgs struct {
-	Query     string `json:"query" doc:"All words must match. \"a phrase\", OR, -word, word*, subject:, from:, to:, body:"`
-	Inbox     string `json:"inbox_id,omitempty" doc:"Name or address of a mailbox. Default: all mailboxes"`
-	Sender    string `json:"sender,omitempty" doc:"Address or name of the sender, or words of it"`
-	Recipient string `json:"recipient,omitempty" doc:"Address or name of a recipient, or words of it"`
-	From      string `json:"date_from,omitempty" doc:"Sent at this time or later: 2001-05-15, or RFC 3339"`
-	To        string `json:"date_to,omitempty" doc:"Sent before this time: RFC 3339, or 2001-05-15 to include that day"`
-	Limit     int    `json:"limit,omitempty" minimum:"1" maximum:"50" doc:"Maximum number of mails. Default: 10"`
-	Cursor    string `json:"cursor,omitempty" maxLength:"256" doc:"next_cursor of the previous page; keep all else the same"`
-}
+// searchArgs are the arguments of a search.
+type searchArgs reeve.MailSearch
 
 // searchSettings are an agent's settings for email_search.
 type searchSettings struct {
 	DefaultLimit int    `json:"default_limit,omitempty" minimum:"1" maximum:"50" doc:"Limit of calls without one. Default: 10"`
 	DefaultInbox string `json:"default_inbox,omitempty" maxLength:"200" doc:"Mailbox of calls without one. Default: all"`
-}
-
-type searchResult struct {
-	Total  int             `json:"total" doc:"Number of mails in this page"`
-	More   bool            `json:"more" doc:"True if there are more mails"`
-	Next   string          `json:"next_cursor,omitempty" doc:"Pass it as cursor to get the next page"`
-	Note   string          `json:"note,omitempty" doc:"Why mails are missing or in another order"`
-	Emails []reeve.MailHit `json:"emails"` // last, so that truncation of a long result keeps the cursor
 }
 
 type getArgs struct {
@@ -86,14 +70,23 @@ func (p *Pack) checkSettings(ctx context.Context, inv *reeve.Invocation) error {
 	})
 }
 
-func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) {
+func (p *Pack) search(ctx context.Context, in searchArgs) (reeve.MailPage, error) {
 	inv := reeve.InvocationFrom(ctx)
-	out := searchResult{Emails: []reeve.MailHit{}}
 	var config searchSettings
 	if err := reeve.DecodeSettings("email_search", inv.Config, &config); err != nil {
-		return out, err
+		return reeve.MailPage{}, err
 	}
-	q, matchesNothing, err := in.buildSearch(config)
+	in.Inbox = cmp.Or(strings.TrimSpace(in.Inbox), config.DefaultInbox)
+	in.Limit = cmp.Or(in.Limit, config.DefaultLimit)
+	return p.Search(ctx, inv, reeve.MailSearch(in))
+}
+
+// Search searches the mail of the invocation's workspace. It uses the invocation only to remove secrets and to limit
+// the length of the page.
+func (p *Pack) Search(ctx context.Context, inv *reeve.Invocation, search reeve.MailSearch) (reeve.MailPage, error) {
+	in := searchArgs(search)
+	out := reeve.MailPage{Emails: []reeve.MailHit{}}
+	q, matchesNothing, err := in.buildSearch()
 	if err != nil {
 		return out, err
 	}
@@ -105,7 +98,7 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 				return err
 			}
 			q.Inboxes, q.All = inboxes, true
-			if who := cmp.Or(in.Inbox, config.DefaultInbox); strings.TrimSpace(who) != "" {
+			if who := in.Inbox; strings.TrimSpace(who) != "" {
 				if q.Inboxes = matchInboxes(inboxes, who); len(q.Inboxes) == 0 {
 					out.Note = "There is no inbox " + who + ". " + describeInboxes(inboxes)
 					return nil
@@ -118,7 +111,7 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 			}
 			page, err = s.Mail().SearchMail(ctx, q)
 			if err == nil {
-				out.setPage(inv, in, q, page)
+				setPage(&out, inv, in, q, page)
 			}
 			return err
 		})
@@ -137,7 +130,7 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 	if err != nil {
 		return out, err
 	}
-	return reeve.LongestPage(inv, len(out.Emails), func(n int) (searchResult, error) {
+	return reeve.LongestPage(inv, len(out.Emails), func(n int) (reeve.MailPage, error) {
 		some := out
 		if n < len(out.Emails) {
 			some.Emails, some.Total, some.More, some.Next = out.Emails[:n], n, true,
@@ -149,8 +142,8 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (searchResult, error) 
 
 // buildSearch returns the search for the store. matchesNothing is true if a condition contains no words, so that no
 // mail can match.
-func (in searchArgs) buildSearch(config searchSettings) (q store.MailSearch, matchesNothing bool, err error) {
-	q = store.MailSearch{Limit: cmp.Or(in.Limit, config.DefaultLimit, searchDefault)}
+func (in searchArgs) buildSearch() (q store.MailSearch, matchesNothing bool, err error) {
+	q = store.MailSearch{Limit: cmp.Or(in.Limit, searchDefault)}
 	if q.Limit < 1 || q.Limit > searchMax {
 		return q, false, reeve.InvalidField("/limit", "is out of range", "1 to 50")
 	}
@@ -199,7 +192,7 @@ func runWithTimeout(ctx context.Context, limit time.Duration, read func(context.
 }
 
 // setPage fills in the result for a page.
-func (r *searchResult) setPage(inv *reeve.Invocation, in searchArgs, q store.MailSearch, page store.MailPage) {
+func setPage(r *reeve.MailPage, inv *reeve.Invocation, in searchArgs, q store.MailSearch, page store.MailPage) {
 	r.Emails = renderHits(inv, q.Query, page.Mails)
 	r.Total, r.More = len(r.Emails), page.Next != nil
 	if page.Next != nil {
@@ -211,24 +204,29 @@ func (r *searchResult) setPage(inv *reeve.Invocation, in searchArgs, q store.Mai
 	}
 }
 
-func (p *Pack) get(ctx context.Context, in getArgs) (e reeve.Email, err error) {
-	inv := reeve.InvocationFrom(ctx)
-	err = p.DB.View(ctx, func(s *store.Snap) error {
-		inboxes, err := requireInboxes(ctx, s, inv.Workspace)
-		if err != nil {
-			return err
-		}
-		if in.Inbox != "" {
-			inboxes = matchInboxes(inboxes, in.Inbox)
-		}
-		e, err = s.Mail().GetMail(ctx, inboxes, in.ID)
-		return err
-	})
+func (p *Pack) get(ctx context.Context, in getArgs) (reeve.Email, error) {
+	e, err := p.Mail(ctx, reeve.InvocationFrom(ctx).Workspace, in.ID, in.Inbox)
 	if reeve.CodeOf(err) == reeve.NotFound {
 		return e, reeve.Errorf(reeve.ToolFailed, "Email not found: %s", in.ID).
 			Hintf("use a message_id from email_search")
 	}
 	return e, err
+}
+
+// Mail returns a mail by its message id, with its secrets. inbox selects a mailbox if several contain the mail. It
+// fails with NotFound if there is no such mail.
+func (p *Pack) Mail(ctx context.Context, workspace, id, inbox string) (e reeve.Email, err error) {
+	return e, p.DB.View(ctx, func(s *store.Snap) error {
+		inboxes, err := requireInboxes(ctx, s, workspace)
+		if err != nil {
+			return err
+		}
+		if inbox != "" {
+			inboxes = matchInboxes(inboxes, inbox)
+		}
+		e, err = s.Mail().GetMail(ctx, inboxes, id)
+		return err
+	})
 }
 
 // requireInboxes returns the workspace's inboxes. It fails if there are none.

@@ -1,13 +1,14 @@
 import { lazy, Suspense, useState } from 'react';
-import { Link, useParams } from '@tanstack/react-router';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useQueryClient } from '@tanstack/react-query';
 import { api, ok, type Schemas } from '../api/client';
+import { useTools } from '../app/data';
 import { useAccess } from '../app/session';
 import { formatAmount } from '../lib/format';
 import { Dialog } from '../ui/dialog';
 import { CompareView, PreviewView } from '../ui/diff';
 import { ArgsView } from '../ui/json';
-import { Button, Facts, Page, Panel, Ready, StateTag, Tag, useLive } from '../ui/kit';
+import { Button, Facts, Field, Page, Panel, Ready, StateTag, Tag, useLive } from '../ui/kit';
 import { Empty, Failure, Loading } from '../ui/states';
 import { Ago, Id, Inert } from '../ui/text';
 import { useNotify } from '../ui/toast';
@@ -17,11 +18,13 @@ const Editor = lazy(() => import('../ui/editor'));
 /** AutomationsScreen lists automations. */
 export function AutomationsScreen() {
   const query = useLive(['automations'], (signal) => ok(api.GET('/api/automations', { params: { query: { limit: 200 } }, signal })), { topics: ['automations', 'runs'] });
+  const { can } = useAccess();
+  const [isAdding, setAdding] = useState(false);
   return (
-    <Page title="Automations">
+    <Page title="Automations" actions={can('member') && <Button kind="main" onClick={() => setAdding(true)}>New automation</Button>}>
       <Ready query={query}>
         {(list) => (list.automations ?? []).length === 0 ? (
-          <div className="panel"><Empty title="No automations"><p>An automation is an agent that a script drives. Save one with <code>reeve run SCRIPT --save</code>.</p></Empty></div>
+          <div className="panel"><Empty title="No automations"><p>An automation is an agent that a script drives. Write its script here, or save one with <code>reeve run SCRIPT --save</code>.</p></Empty></div>
         ) : (
           <div className="panel scroll" tabIndex={0} role="group" aria-label="Automations">
             <table className="table">
@@ -35,7 +38,51 @@ export function AutomationsScreen() {
           </div>
         )}
       </Ready>
+      {isAdding && <NewAutomation onClose={() => setAdding(false)} />}
     </Page>
+  );
+}
+
+const FIRST_SCRIPT = `// Each item is done once, however often this runs.
+const names = ['one', 'two'];
+Items.total(names.length);
+for (const name of names) {
+  await Items.withItem(name, name, async (ctx) => {
+    if (ctx.item.isDone) return;
+    // call tools here
+  });
+}
+`;
+
+function NewAutomation({ onClose }: { onClose: () => void }) {
+  const navigate = useNavigate();
+  const tools = useTools();
+  const [name, setName] = useState('');
+  const [source, setSource] = useState(FIRST_SCRIPT);
+  const [chosen, setChosen] = useState<string[]>([]);
+  const [error, setError] = useState<unknown>(null);
+  const save = async () => {
+    setError(null);
+    try {
+      const a = await ok(api.POST('/api/automations', { body: { name, source, language: 'js', tools: chosen } }));
+      onClose();
+      void navigate({ to: '/automations/$id', params: { id: a.agent_id } });
+    } catch (e) {
+      setError(e);
+    }
+  };
+  return (
+    <Dialog title="New automation" wide onClose={onClose}>
+      <form className="stack" onSubmit={(e) => { e.preventDefault(); void save(); }}>
+        {error !== null && <Failure error={error} />}
+        <Field label="Name">{(id) => <input id={id} className="input" autoFocus value={name} onChange={(e) => setName(e.target.value)} />}</Field>
+        <Field label="Tools that the script may call">{(id) => (
+          <select id={id} className="input" multiple size={5} value={chosen} onChange={(e) => setChosen([...e.target.selectedOptions].map((o) => o.value))}>
+            {(tools.data?.tools ?? []).map((t) => <option key={t.id} value={t.id}>{t.id}</option>)}</select>)}</Field>
+        <Suspense fallback={<Loading />}><Editor label="Script" language="js" value={source} onChange={setSource} /></Suspense>
+        <div className="actions"><Button onClick={onClose}>Cancel</Button><Button kind="main" type="submit" disabled={name.trim() === ''}>Create</Button></div>
+      </form>
+    </Dialog>
   );
 }
 
@@ -99,9 +146,9 @@ function Runs({ id, onApply }: { id: string; onApply: (run: string) => Promise<v
             return (
               <tr key={r.script.run_key}>
                 <td>{r.run ? <Link to="/runs/$id" params={{ id: r.run.id }}>{r.script.type}</Link> : r.script.type}</td>
-                <td><StateTag state={r.run?.state ?? r.wake?.state ?? 'queued'} /></td>
+                <td><StateTag state={r.run?.state ?? r.wake?.state ?? 'queued'} />{r.run?.message && <div className="small minus break"><Inert text={r.run.message} /></div>}</td>
                 <td className="num">{p.planned !== undefined ? `${p.planned} calls planned` : <>{done}{p.total !== undefined && ` of ${p.total}`}{p.failed > 0 && <span className="minus"> ({p.failed} failed)</span>}</>}
-                  {p.total ? <div className="progress" role="img" aria-label={`${Math.round((done / p.total) * 100)} % done`}><div style={{ width: `${Math.min(100, (done / p.total) * 100)}%` }} /></div> : null}</td>
+                  {p.total ? <div className="progress" role="img" aria-label={`${Math.round((done / p.total) * 100)} % done`}><div className={p.failed > 0 ? 'bad' : ''} style={{ width: `${Math.min(100, (done / p.total) * 100)}%` }} /></div> : null}</td>
                 <td className="num">{formatAmount(r.run?.spent)}</td>
                 <td><Ago time={r.run?.started_at ?? r.wake?.created_at} /></td>
                 <td>{r.script.type === 'dry' && r.run?.state === 'completed' && <Button onClick={() => setPlan(r.run?.id ?? '')}>Show plan</Button>}</td>

@@ -3,8 +3,8 @@ import { useQueryClient } from '@tanstack/react-query';
 import { api, ok, type Schemas } from '../api/client';
 import { useAccess } from '../app/session';
 import { Dialog } from '../ui/dialog';
-import { PreviewView } from '../ui/diff';
-import { Button, Page, Panel, Ready, StateTag, useLive } from '../ui/kit';
+import { Button, Page, Panel, Ready, StateTag, Tag, useLive } from '../ui/kit';
+import { SplitDiff } from '../ui/split-diff';
 import { Empty } from '../ui/states';
 import { Ago, Inert } from '../ui/text';
 import { useNotify } from '../ui/toast';
@@ -30,6 +30,7 @@ function BranchCard({ branch }: { branch: Schemas['Branch'] }) {
   const [isOpen, setOpen] = useState(false);
   const [isDiscarding, setDiscarding] = useState(false);
   const params = { path: { id: branch.id } };
+  const isMerged = branch.state === 'ready' && Boolean(branch.merged) && branch.merged === branch.head;
   const diff = useLive(['branch-diff', branch.id], (signal) => ok(api.GET('/api/branches/{id}/diff', { params, signal })), { topics: ['branches'], id: branch.id }, { enabled: isOpen });
   const act = async (request: Promise<unknown>, text: string) => {
     setDiscarding(false);
@@ -42,13 +43,13 @@ function BranchCard({ branch }: { branch: Schemas['Branch'] }) {
     void queries.invalidateQueries({ queryKey: ['branches'] });
   };
   return (
-    <Panel title={<><Inert text={branch.project} /> <span className="mono soft"><Inert text={branch.name} /></span></>} aside={<StateTag state={branch.state} />}
+    <Panel title={<><Inert text={branch.project} /> <span className="mono soft"><Inert text={branch.name} /></span></>} aside={isMerged ? <Tag tone="ok">merged</Tag> : <StateTag state={branch.state} />}
       footer={
         <>
           <Button aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>{isOpen ? 'Hide changes' : 'Show changes'}</Button>
-          {branch.state === 'open' && can('member') && (
+          {branch.state === 'ready' && can('member') && (
             <>
-              <Button kind="main" onClick={() => void act(ok(api.POST('/api/branches/{id}/merge', { params, body: {} })), 'Merged')}>Merge</Button>
+              {!isMerged && <Button kind="main" onClick={() => void act(ok(api.POST('/api/branches/{id}/merge', { params, body: {} })), 'Merged')}>Merge</Button>}
               <Button kind="quiet" onClick={() => setDiscarding(true)}>Discard…</Button>
             </>
           )}
@@ -58,7 +59,7 @@ function BranchCard({ branch }: { branch: Schemas['Branch'] }) {
         <p className="soft"><Inert text={branch.subject} /> · <Ago time={branch.updated_at} /></p>
         {isOpen && <Ready query={diff}>{(d) => (
           <>
-            {d.patch ? <PreviewView preview={d.patch} /> : <p className="faint">No changes.</p>}
+            {d.patch ? <SplitDiff patch={d.patch} /> : <p className="faint">No changes.</p>}
             {d.truncated && <p className="soft">The rest is too long to show. Use git on the branch.</p>}
           </>
         )}</Ready>}

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { Link } from '@tanstack/react-router';
 import { useQueryClient } from '@tanstack/react-query';
-import { api, ok, type Schemas } from '../api/client';
+import { api, ok } from '../api/client';
 import { useAgentName, useAgents } from '../app/data';
 import { useAccess } from '../app/session';
 import { formatTime } from '../lib/format';
@@ -10,6 +10,8 @@ import { Button, Facts, Field, Page, Panel, Ready, StateTag, Tag, useLive } from
 import { Empty, Failure } from '../ui/states';
 import { Ago, Inert } from '../ui/text';
 import { useNotify } from '../ui/toast';
+
+const formatFiring = (time: string) => new Date(time).toLocaleString(undefined, { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' });
 
 /** SchedulesScreen lists schedules with their next runs, and pauses, resumes or deletes them. */
 export function SchedulesScreen() {
@@ -46,15 +48,14 @@ function ScheduleCard({ id }: { id: string }) {
   };
   const setStatus = (status: 'active' | 'paused') => act(ok(api.PATCH('/api/schedules/{id}', { params: { path: { id } }, body: { status } })),
     status === 'active' ? 'The schedule runs again' : 'The schedule is paused');
-  const runNow = (s: Schemas['Schedule']) => act(ok(api.POST('/api/agents/{agentId}/wake',
-    { params: { path: { agentId: s.agent_id } }, body: { input: s.goal } })), 'The agent is woken');
+  const runNow = () => act(ok(api.POST('/api/schedules/{id}/run', { params: { path: { id } } })), 'The schedule fires now');
   return (
     <Ready query={query}>
       {(s) => (
         <Panel title={<Inert text={s.name} />} aside={<><StateTag state={s.status} />{s.missed > 0 && <Tag tone="wait">{s.missed} missed</Tag>}</>}
           footer={can('member') && (
             <>
-              <Button onClick={() => void runNow(s)}>Run now</Button>
+              {s.status === 'active' && <Button onClick={() => void runNow()}>Run now</Button>}
               {s.status === 'paused' ? <Button onClick={() => void setStatus('active')}>Resume</Button>
                 : <Button onClick={() => void setStatus('paused')}>Pause</Button>}
               <Button kind="quiet" onClick={() => setDeleting(true)}>Delete…</Button>
@@ -68,11 +69,12 @@ function ScheduleCard({ id }: { id: string }) {
               ['Last run', s.last_run_at && <Ago key="l" time={s.last_run_at} />],
               ['Failures in a row', s.consecutive_failures > 0 && String(s.consecutive_failures)],
               ['Why it stands still', s.why && <Inert key="y" text={s.why} />],
-              ['Missed', s.missed_at?.length ? s.missed_at.map(formatTime).join(', ') : undefined],
+              ['Missed', s.missed_at?.length ? <ol key="m" className="num">{s.missed_at.map((t) => <li key={t}>{formatTime(t)}</li>)}</ol> : undefined],
+              ['Runs', <Link key="r" to="/runs" search={{ agent: s.agent_id }}>runs of this agent</Link>],
             ]} />
             <section>
-              <h3>Next, in your zone</h3>
-              {s.upcoming?.length ? <ol className="small num soft">{s.upcoming.slice(0, 10).map((t) => <li key={t}>{formatTime(t)}</li>)}</ol>
+              <h3>Next, in your zone <span className="faint small">{Intl.DateTimeFormat().resolvedOptions().timeZone}</span></h3>
+              {s.upcoming?.length ? <ol className="small num soft">{s.upcoming.slice(0, 10).map((t) => <li key={t}>{formatFiring(t)}</li>)}</ol>
                 : <p className="faint small">Nothing is due.</p>}
             </section>
           </div>

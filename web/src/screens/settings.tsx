@@ -1,23 +1,25 @@
 import { useState } from 'react';
 import { Link, useParams } from '@tanstack/react-router';
 import { useQueryClient } from '@tanstack/react-query';
-import { api, ok } from '../api/client';
-import { useStatus } from '../app/data';
+import { api, ok, type Schemas } from '../api/client';
+import { useAct } from '../app/act';
+import { useAgentName, useStatus, useTools } from '../app/data';
 import { useAccess } from '../app/session';
-import { compact, formatAmount, formatMicros, formatTime } from '../lib/format';
+import { formatAmount, formatTime } from '../lib/format';
 import { Dialog } from '../ui/dialog';
 import { Button, Facts, Field, Page, Panel, Ready, Tag, useLive } from '../ui/kit';
 import { Empty, Failure } from '../ui/states';
 import { Ago, Inert } from '../ui/text';
 import { useNotify } from '../ui/toast';
+import { BudgetDialog, budgetParts, UsedBar } from './budget';
 
-const SECTIONS = [['server', 'Server'], ['budgets', 'Budgets'], ['profiles', 'Profiles'], ['tokens', 'Tokens'], ['secrets', 'Secrets']] as const;
+const SECTIONS = [['server', 'Server'], ['budgets', 'Budgets'], ['profiles', 'Profiles'], ['members', 'Members'], ['tokens', 'Tokens'], ['secrets', 'Secrets']] as const;
 
 /** SettingsScreen shows the settings of the server and the workspace, by section. */
 export function SettingsScreen() {
   const { section = 'server' } = useParams({ strict: false }) as { section?: string };
   const { can } = useAccess();
-  const shown = SECTIONS.filter(([id]) => (id !== 'tokens' && id !== 'secrets') || can('owner'));
+  const shown = SECTIONS.filter(([id]) => !['members', 'tokens', 'secrets'].includes(id) || can('owner'));
   return (
     <Page title="Settings">
       <nav className="tabs" aria-label="Sections">
@@ -26,6 +28,7 @@ export function SettingsScreen() {
         ))}
       </nav>
       {section === 'budgets' ? <Budgets /> : section === 'profiles' ? <Profiles /> : section === 'tokens' && can('owner') ? <Tokens />
+        : section === 'members' && can('owner') ? <Members />
         : section === 'secrets' && can('owner') ? <Secrets /> : <Server />}
     </Page>
   );
@@ -52,42 +55,116 @@ function Server() {
 }
 
 function Budgets() {
+  const { can } = useAccess();
+  const nameOf = useAgentName();
+  const [open, setOpen] = useState('');
+  const title = (subject: string) => (subject.startsWith('agent:') ? `agent ${nameOf(subject.slice(6))}` : subject);
   const query = useLive(['budgets'], (signal) => ok(api.GET('/api/budgets', { signal })), { topics: ['budgets', 'operations', 'runs'] });
   return (
-    <Panel title="Budgets">
+    <Panel title="Budgets" aside={can('owner') && !query.data?.budgets?.some((b) => b.subject === 'workspace') && <Button onClick={() => setOpen('workspace')}>Set one for the workspace</Button>}>
       <Ready query={query}>{(list) => (list.budgets ?? []).length === 0 ? (
-        <Empty title="No budgets"><p>Limit what an agent or the workspace spends with <code>reeve budgets set</code>.</p></Empty>
+        <Empty title="No budgets"><p>Limit what the workspace spends here, and what an agent spends on its page.</p></Empty>
       ) : (
         <table className="table">
-          <thead><tr><th scope="col">For</th><th scope="col">Used</th><th scope="col">Limit</th><th scope="col">When it is spent</th></tr></thead>
+          <thead><tr><th scope="col">For</th><th scope="col">Used</th><th scope="col">Limit</th><th scope="col">When it is spent</th><th scope="col"><span className="hide">Actions</span></th></tr></thead>
           <tbody>{(list.budgets ?? []).map((b) => {
-            const parts = ([['micros', formatMicros], ['tokens', compact], ['calls', compact]] as const)
-              .filter(([k]) => b.limit[k]).map(([k, show]) => ({ k, show, used: (b.used[k] ?? 0) + (b.reserved[k] ?? 0), limit: b.limit[k] ?? 0 }));
-            const worst = Math.max(0, ...parts.map((p) => p.used / p.limit));
+            const { parts, worst } = budgetParts(b);
             return (
               <tr key={b.subject}>
-                <td><Inert text={b.subject} /></td>
+                <td><Inert text={title(b.subject)} /></td>
                 <td className="num">{formatAmount(b.used) || 'nothing'}
-                  <div className="progress" role="img" aria-label={`${Math.round(worst * 100)} % used`}><div style={{ width: `${Math.min(100, worst * 100)}%` }} /></div></td>
+<UsedBar share={worst} /></td>
                 <td className="num">{parts.map((p) => `${p.show(p.limit)}${p.k === 'micros' ? '' : ` ${p.k}`}`).join(' · ')}</td>
                 <td>{b.on_exceed === 'park' ? 'calls wait' : 'runs end'}{worst >= 1 && <> <Tag tone="bad">exhausted</Tag></>}</td>
+                <td>{can('owner') && <Button kind="quiet" onClick={() => setOpen(b.subject)}>Change</Button>}</td>
               </tr>
             );
           })}</tbody>
         </table>
       )}</Ready>
+      {open && <BudgetDialog subject={open} name={title(open)} budget={query.data?.budgets?.find((b) => b.subject === open)} onClose={() => setOpen('')} />}
     </Panel>
   );
 }
 
 function Profiles() {
+  const { can } = useAccess();
+  const [open, setOpen] = useState<Schemas['Profile'] | null>(null);
   const query = useLive(['profiles'], (signal) => ok(api.GET('/api/profiles', { signal })), { topics: ['profiles'] });
   return (
-    <Panel title="What each kind of agent may do">
+    <Panel title="What each kind of agent may do" aside={can('owner') && <Button onClick={() => setOpen({ kind: '', capabilities: [] })}>New kind</Button>}>
       <Ready query={query}>{(list) => (
-        <table className="table"><thead><tr><th scope="col">Kind</th><th scope="col">Capabilities</th></tr></thead>
-          <tbody>{(list.profiles ?? []).map((p) => <tr key={p.kind}><td>{p.kind}</td><td className="mono">{(p.capabilities ?? []).join(', ') || 'none'}</td></tr>)}</tbody></table>
+        <div className="scroll" tabIndex={0} role="group" aria-label="Profiles"><table className="table">
+          <thead><tr><th scope="col">Kind</th><th scope="col">Capabilities</th><th scope="col"><span className="hide">Actions</span></th></tr></thead>
+          <tbody>{(list.profiles ?? []).map((p) => <tr key={p.kind}><td>{p.kind}</td><td className="mono">{(p.capabilities ?? []).join(', ') || 'none'}</td>
+            <td>{can('owner') && <Button kind="quiet" onClick={() => setOpen(p)}>Change</Button>}</td></tr>)}</tbody></table></div>
       )}</Ready>
+      {open && <ProfileDialog profile={open} onClose={() => setOpen(null)} />}
+    </Panel>
+  );
+}
+
+function ProfileDialog({ profile, onClose }: { profile: Schemas['Profile']; onClose: () => void }) {
+  const act = useAct('profiles');
+  const tools = useTools();
+  const [kind, setKind] = useState(profile.kind);
+  const [chosen, setChosen] = useState<string[]>(profile.capabilities ?? []);
+  const known = [...new Set([...(tools.data?.tools ?? []).map((t) => t.capability ?? ''), ...chosen])].filter(Boolean).sort();
+  const save = async () => {
+    if (await act(ok(api.PUT('/api/profiles/{kind}', { params: { path: { kind } }, body: { capabilities: chosen } })), 'Saved')) onClose();
+  };
+  return (
+    <Dialog title={profile.kind ? `Kind ${profile.kind}` : 'New kind of agent'} onClose={onClose}>
+      <form className="stack" onSubmit={(e) => { e.preventDefault(); void save(); }}>
+        {!profile.kind && <Field label="Kind">{(id) => <input id={id} className="input" value={kind} onChange={(e) => setKind(e.target.value)} />}</Field>}
+        <fieldset className="field plain"><legend className="label">Capabilities</legend>
+          {known.map((c) => <label key={c} className="row mono"><input type="checkbox" checked={chosen.includes(c)} onChange={(e) => setChosen(e.target.checked ? [...chosen, c] : chosen.filter((x) => x !== c))} /> {c}</label>)}</fieldset>
+        <div className="actions"><Button onClick={onClose}>Cancel</Button><Button kind="main" type="submit" disabled={kind === ''}>Save</Button></div>
+      </form>
+    </Dialog>
+  );
+}
+
+const RANK = { viewer: 1, member: 2, owner: 3 } as const;
+
+// Members lists people by their valid tokens and sessions. The strongest of them decides the role.
+function Members() {
+  const { session } = useAccess();
+  const act = useAct('tokens');
+  const [isAdding, setAdding] = useState(false);
+  const [leaving, setLeaving] = useState('');
+  const query = useLive(['tokens'], (signal) => ok(api.GET('/api/tokens', { signal })), { topics: ['tokens'] });
+  const now = Date.now();
+  const valid = (query.data?.tokens ?? []).filter((t) => !t.revoked_at && (!t.expires_at || Date.parse(t.expires_at) > now));
+  const users = [...new Set(valid.map((t) => t.user))].sort();
+  const of = (user: string) => valid.filter((t) => t.user === user);
+  const remove = async (user: string) => {
+    setLeaving('');
+    for (const t of of(user)) await act(ok(api.DELETE('/api/tokens/{id}', { params: { path: { id: t.id } } })), `Revoked ${t.name}`);
+  };
+  return (
+    <Panel title="Members" aside={<Button onClick={() => setAdding(true)}>Add a member</Button>}>
+      <Ready query={query}>{() => (
+        <div className="scroll" tabIndex={0} role="group" aria-label="Members"><table className="table">
+          <thead><tr><th scope="col">User</th><th scope="col">Role</th><th scope="col">Tokens</th><th scope="col">Sessions</th><th scope="col"><span className="hide">Actions</span></th></tr></thead>
+          <tbody>{users.map((user) => {
+            const own = of(user);
+            const role = own.reduce<keyof typeof RANK>((best, t) => (RANK[t.role as 'viewer'] > RANK[best] ? t.role as 'viewer' : best), 'viewer');
+            return (
+              <tr key={user}><td><Inert text={user} />{user === session.user && <> <Tag>you</Tag></>}</td><td>{role}</td>
+                <td className="num">{own.filter((t) => t.kind === 'token').length}</td><td className="num">{own.filter((t) => t.kind === 'session').length}</td>
+                <td>{user !== session.user && <Button kind="quiet" onClick={() => setLeaving(user)}>Remove…</Button>}</td></tr>
+            );
+          })}</tbody>
+        </table></div>
+      )}</Ready>
+      {isAdding && <NewToken needsUser onClose={() => setAdding(false)} />}
+      {leaving && (
+        <Dialog title={`Remove ${leaving}?`} onClose={() => setLeaving('')}>
+          <p>This revokes {of(leaving).length} tokens and sessions. What the person did stays, and so do their notes.</p>
+          <div className="actions"><Button onClick={() => setLeaving('')}>Cancel</Button><Button kind="bad" onClick={() => void remove(leaving)}>Remove</Button></div>
+        </Dialog>
+      )}
     </Panel>
   );
 }
@@ -121,7 +198,7 @@ function Tokens() {
   );
 }
 
-function NewToken({ onClose }: { onClose: () => void }) {
+function NewToken({ needsUser, onClose }: { needsUser?: boolean; onClose: () => void }) {
   const queries = useQueryClient();
   const [form, setForm] = useState({ name: '', user: '', role: 'member' as 'viewer' | 'member' | 'owner' });
   const [made, setMade] = useState('');
@@ -136,7 +213,7 @@ function NewToken({ onClose }: { onClose: () => void }) {
     }
   };
   return (
-    <Dialog title="New access token" onClose={onClose}>
+    <Dialog title={needsUser ? 'Add a member' : 'New access token'} onClose={onClose}>
       {made ? (
         <>
           <p>Copy the token now. It is not shown again.</p>
@@ -147,12 +224,12 @@ function NewToken({ onClose }: { onClose: () => void }) {
         <form className="stack" onSubmit={(e) => { e.preventDefault(); void save(); }}>
           {error !== null && <Failure error={error} />}
           <Field label="Name">{(id) => <input id={id} className="input" autoFocus value={form.name} onChange={(e) => setForm({ ...form, name: e.target.value })} />}</Field>
-          <Field label="User" help="Empty: you.">{(id) => <input id={id} className="input" value={form.user} onChange={(e) => setForm({ ...form, user: e.target.value })} />}</Field>
+          <Field label="User" help={needsUser ? 'The person gets the token, and signs in with it.' : 'Empty: you.'}>{(id) => <input id={id} className="input" value={form.user} onChange={(e) => setForm({ ...form, user: e.target.value })} />}</Field>
           <Field label="Role">{(id) => (
             <select id={id} className="input" value={form.role} onChange={(e) => setForm({ ...form, role: e.target.value as 'member' })}>
               <option value="viewer">viewer: sees</option><option value="member">member: decides and acts</option><option value="owner">owner: everything</option>
             </select>)}</Field>
-          <div className="actions"><Button onClick={onClose}>Cancel</Button><Button kind="main" type="submit" disabled={form.name.trim() === ''}>Create</Button></div>
+          <div className="actions"><Button onClick={onClose}>Cancel</Button><Button kind="main" type="submit" disabled={form.name.trim() === '' || (needsUser && form.user.trim() === '')}>Create</Button></div>
         </form>
       )}
     </Dialog>
