@@ -363,6 +363,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/approvals/{id}/edit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replace a parked call by one with other arguments */
+        post: operations["editApproval"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/approvals/{id}/revealed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show a parked call with the secrets that its approval hides */
+        get: operations["revealApproval"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/automations": {
         parameters: {
             query?: never;
@@ -2074,6 +2108,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/operations/{id}/lookup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ask the tool whether an operation of unknown outcome took effect */
+        post: operations["lookUpOperation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/operations/{id}/resolve": {
         parameters: {
             query?: never;
@@ -2115,7 +2166,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** Preview the undo of an operation */
+        get: operations["planUndo"];
         put?: never;
         /** Undo an operation */
         post: operations["undoOperation"];
@@ -2410,6 +2462,24 @@ export interface paths {
         put?: never;
         /** Cancel a run */
         post: operations["cancelRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{id}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Preview the undo of a whole run */
+        get: operations["planRunUndo"];
+        put?: never;
+        /** Undo what can be undone of a run, the latest change first */
+        post: operations["undoRun"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3039,6 +3109,8 @@ export interface components {
         ApprovalCard: {
             agent_name: string;
             approval: components["schemas"]["Approval"];
+            /** @description A person may change the arguments */
+            can_edit?: boolean;
             /**
              * @description What happens after a crash; unsafe calls may end with an unknown outcome
              * @enum {string}
@@ -3046,7 +3118,9 @@ export interface components {
             effect: "read" | "local" | "keyed" | "verifiable" | "unsafe";
             /** @description Arguments or preview contain [REDACTED] where the caller may not see a secret */
             hidden?: boolean;
-            /** @description Newest approval of the same operation, if it is another one */
+            /** @description Set if a person changed the arguments: what was proposed at first */
+            proposed?: components["schemas"]["ProposedArgs"];
+            /** @description Approval that took its place: the newest of the same operation, or that of the call with other arguments */
             replaced_by?: string;
             run_id?: string;
             /** @description Hash of what is shown; send it with the decision */
@@ -3576,6 +3650,14 @@ export interface components {
         DoctorReport: {
             checks: components["schemas"]["PartHealth"][] | null;
         };
+        EditRequest: {
+            /** @description All arguments of the new call */
+            args: unknown;
+            /** @description Why; the agent receives it */
+            comment?: string;
+            /** @description Hash of the card that the person saw */
+            shown_hash?: string;
+        };
         EntityChange: {
             /** @enum {string} */
             action: "created" | "changed" | "deleted";
@@ -4068,6 +4150,12 @@ export interface components {
             /** @description Why it cannot */
             why_not?: string;
             workspace_id: string;
+        };
+        LookUpResult: {
+            /** @description What the tool found */
+            found?: string;
+            /** @enum {string} */
+            outcome: "applied" | "not_applied" | "cannot_tell";
         };
         MailImport: {
             /** Format: int64 */
@@ -4783,6 +4871,11 @@ export interface components {
             next_cursor?: string;
             proposals: components["schemas"]["Proposal"][] | null;
         };
+        ProposedArgs: {
+            approval_id: string;
+            /** @description As canonical JSON */
+            args: string;
+        };
         Rating: {
             /** Format: date-time */
             created_at: string;
@@ -4908,6 +5001,12 @@ export interface components {
              * @description Maximum delay
              */
             max_ms?: number;
+        };
+        RevealedCall: {
+            /** @description Exact arguments, as canonical JSON */
+            args: string;
+            /** @description What the call would change */
+            preview?: string;
         };
         Rollover: {
             /**
@@ -5790,6 +5889,30 @@ export interface components {
         Undo: {
             args: unknown;
             tool: string;
+        };
+        UndoPlan: {
+            /**
+             * Format: date-time
+             * @description When the operation began
+             */
+            at: string;
+            can_undo: boolean;
+            operation_id: string;
+            /** @description What the undo would change, if its tool has a preview */
+            preview?: string;
+            /** @description State of the operation */
+            state: string;
+            /** @description Tool of the operation */
+            tool: string;
+            /** @description Call that undoes it, without secrets */
+            undo?: components["schemas"]["Undo"];
+            /** @description Operation that undoes it */
+            undone_by?: string;
+            /** @description Why there is nothing to undo, or what came of the undo */
+            why?: string;
+        };
+        UndoPlanList: {
+            steps: components["schemas"]["UndoPlan"][] | null;
         };
         VersionRequest: {
             /** @description For example 1.0 */
@@ -6693,7 +6816,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Most entries of a page */
                 limit?: number;
-                state?: "pending" | "approved" | "denied" | "expired" | "lapsed";
+                state?: "pending" | "approved" | "denied" | "expired" | "lapsed" | "replaced";
             };
             header?: never;
             path?: never;
@@ -6838,6 +6961,72 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Approval"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    editApproval: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EditRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Approval"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revealApproval: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevealedCall"];
                 };
             };
             /** @description Error */
@@ -11033,6 +11222,8 @@ export interface operations {
                 limit?: number;
                 /** @description Agent id or name */
                 agent?: string;
+                /** @description Operations of this run */
+                run?: string;
                 state?: "prepared" | "parked" | "dispatched" | "committed" | "failed" | "unknown" | "denied" | "proposed";
             };
             header?: never;
@@ -11079,6 +11270,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Operation"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    lookUpOperation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LookUpResult"];
                 };
             };
             /** @description Error */
@@ -11150,6 +11372,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Operation"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    planUndo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UndoPlan"];
                 };
             };
             /** @description Error */
@@ -11822,6 +12075,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    planRunUndo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UndoPlanList"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    undoRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UndoPlanList"];
                 };
             };
             /** @description Error */
