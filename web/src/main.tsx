@@ -24,6 +24,7 @@ const queries = new QueryClient({
       gcTime: 5 * 60_000,
       retry: (failures, error) => failures < 2 && error instanceof ApiError && (error.status === 0 || error.status >= 502),
       refetchOnWindowFocus: false,
+      networkMode: 'always', // the server may be on this machine, so being offline says nothing
     },
   },
 });
