@@ -49,11 +49,11 @@ copies('runs', `state = 'completed' AND parent_id = ''`, 100_000, `jsonb_build_o
   'run_key', 'load' || i, 'started_at', r.started_at - i * 1000, 'finished_at', r.started_at - i * 1000 + i % 90000)`);
 copies('runs', `state = 'completed' AND parent_id = ''`, 1, `jsonb_build_object('id', '${run}', 'run_key', 'steps', 'agent_id', '${seeded.writer}',
   'thread_id', '${thread}', 'finished_at', r.started_at + 500000, 'session_id', '')`);
-copies('calls', `state = 'committed' AND tool = 'file_write' AND length(args) < 1000`, 5000, `jsonb_build_object('id', 'msg_' || lpad(i::text, 26, '8'), 'thread_id', '${thread}',
-  'run_id', '${run}', 'operation_id', 'op_load' || i, 'result_id', 'msg_' || lpad(i::text, 26, '7'), 'created_at', r.created_at + i * 100, 'updated_at', r.created_at + i * 100 + 80)`);
-copies('calls', `state = 'parked' AND tool = 'users_send'`, 1000, `jsonb_build_object('id', 'msg_' || lpad(i::text, 26, '6'), 'operation_id', 'op_wait' || i)`);
-copies('approvals', `state = 'pending' AND tool = 'users_send'`, 1000, `jsonb_build_object('id', 'apr_' || lpad(i::text, 26, '6'), 'operation_id', 'op_wait' || i,
-  'call_id', 'msg_' || lpad(i::text, 26, '6'))`);
+copies('calls', `state = 'committed' AND tool = 'file_write' AND length(args) < 1000`, 5000, `jsonb_build_object('id', 'msg_' || '8' || lpad(i::text, 25, '0'), 'thread_id', '${thread}',
+  'run_id', '${run}', 'operation_id', 'op_load' || i, 'result_id', 'msg_' || '7' || lpad(i::text, 25, '0'), 'created_at', r.created_at + i * 100, 'updated_at', r.created_at + i * 100 + 80)`);
+copies('calls', `state = 'parked' AND tool = 'users_send'`, 1000, `jsonb_build_object('id', 'msg_' || '6' || lpad(i::text, 25, '0'), 'operation_id', 'op_wait' || i)`);
+copies('approvals', `state = 'pending' AND tool = 'users_send'`, 1000, `jsonb_build_object('id', 'apr_' || '6' || lpad(i::text, 25, '0'), 'operation_id', 'op_wait' || i,
+  'call_id', 'msg_' || '6' || lpad(i::text, 25, '0'))`);
 for (const [at, type] of [[1, 'turn_started'], [2, 'message_complete'], [3, 'turn_complete']]) {
   copies('frames', `body::text LIKE '%"${type}"%'`, 5000, `jsonb_build_object('n', 100 + i * 3 + ${at}, 'frame_key', 'load${at}:' || i, 'turn_id', 'run_load' || i,
     'body', replace(r.body::text, r.turn_id, 'run_load' || i))`);
@@ -100,7 +100,7 @@ for (let round = 1; round <= 2; round++) {
   await measure('change of 5 MB, its beginning', `/approvals/${big}`, (p) => p.locator('.diff-line').first().waitFor());
   await measure('change of 5 MB, whole', `/approvals/${big}`, async (p) => {
     await p.getByRole('button', { name: 'Show the whole change' }).click();
-    await p.getByText('+40000').waitFor();
+    await p.getByText('Read the rest before you decide').waitFor({ state: 'detached', timeout: 60_000 });
   });
   await measure('thread of 10,000 messages', `/chat/${seeded.conversation}`, (p) => p.locator('.said:not(.me)').last().waitFor());
 }

@@ -38,6 +38,23 @@ function Lines({ lines }: { lines: DiffLine[] }) {
   );
 }
 
+/** LONGEST_LINE is how many characters a line of LongText has at most. */
+const LONGEST_LINE = 400;
+
+/** LongText shows a text of any length. Only the lines in view are in the page. */
+export function LongText({ text }: { text: string }) {
+  const lines = useMemo(() => {
+    const out: DiffLine[] = [];
+    text.split('\n').forEach((line, i) => {
+      for (let at = 0; at === 0 || at < line.length; at += LONGEST_LINE) {
+        out.push({ kind: 'same', text: line.slice(at, at + LONGEST_LINE), new: at === 0 ? i + 1 : undefined });
+      }
+    });
+    return out;
+  }, [text]);
+  return <div className="diff"><header>{text.length.toLocaleString('en')} characters</header><Lines lines={lines} /></div>;
+}
+
 const CUT = /\n?\[the change is truncated; read the rest before you decide: reeve output ([0-9a-f]{64})\]$/;
 
 /** PreviewView shows what a call would change: notes, then a diff for each file. It can load a change that was cut. */

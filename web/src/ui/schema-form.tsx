@@ -83,7 +83,7 @@ function Property({ name, schema, isRequired, value, onChange }: {
     const long = /content|text|body|source|script|message|goal|patch/i.test(name);
     return (
       <Field label={label} help={help}>
-        {(id) => long ? <textarea id={id} className="input" value={String(value ?? '')} onChange={(e) => onChange(e.target.value)} />
+        {(id) => long ? <textarea id={id} className="input mono" rows={Math.min(18, Math.max(4, String(value ?? '').split('\n').length + 1))} value={String(value ?? '')} onChange={(e) => onChange(e.target.value)} />
           : <input id={id} className="input" value={String(value ?? '')} onChange={(e) => onChange(e.target.value)} />}
       </Field>
     );

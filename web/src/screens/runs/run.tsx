@@ -145,7 +145,8 @@ function RunFacts({ run }: { run: Schemas['Run'] }) {
   );
 }
 
-async function readSteps(run: Schemas['Run'], signal: AbortSignal): Promise<Schemas['Message'][]> {
+// readSteps reads all steps of a run. onPart gets what is read so far, after each page.
+async function readSteps(run: Schemas['Run'], signal: AbortSignal, onPart: (steps: Schemas['Message'][]) => void): Promise<Schemas['Message'][]> {
   const out: Schemas['Message'][] = [];
   for (let cursor: string | undefined; ; ) {
     const page: Schemas['MessageList'] = await ok(api.GET('/api/agents/{agentId}/messages', {
@@ -153,7 +154,8 @@ async function readSteps(run: Schemas['Run'], signal: AbortSignal): Promise<Sche
     }));
     out.push(...(page.messages ?? []));
     cursor = page.next_cursor || undefined;
-    if (!cursor) return out;
+    if (!cursor || signal.aborted) return out;
+    onPart([...out]);
   }
 }
 
@@ -161,9 +163,10 @@ function Timeline({ run }: { run: Schemas['Run'] }) {
   const [isCompact, setCompact] = useState(false);
   const [onlyFailed, setOnlyFailed] = useState(false);
   const [open, setOpen] = useState<TimelineRow | null>(null);
-  const query = useLive(['steps', run.id], (signal) => readSteps(run, signal),
+  const [part, setPart] = useState<Schemas['Message'][]>([]); // shown until all steps of a long run are read
+  const query = useLive(['steps', run.id], (signal) => readSteps(run, signal, setPart),
     { topics: ['runs', 'operations', 'approvals'], id: run.id });
-  const rows = useMemo(() => layoutTimeline(query.data ?? []), [query.data]);
+  const rows = useMemo(() => layoutTimeline(query.data ?? part), [query.data, part]);
   const from = Math.min(Date.parse(run.started_at), ...rows.slice(0, 1).map((r) => r.start));
   const to = run.finished_at ? Date.parse(run.finished_at) : Date.now();
   const failed = useMemo(() => rows.filter((r) => r.isFailed), [rows]);
@@ -178,7 +181,7 @@ function Timeline({ run }: { run: Schemas['Run'] }) {
         <label className="row small"><input type="checkbox" checked={isCompact} onChange={(e) => setCompact(e.target.checked)} /> compact</label>
       </>
     }>
-      <Ready query={query}>
+      <Ready query={query} early={part.length > 0 ? part : undefined}>
         {() => rows.length === 0 ? <Empty title="No steps yet"><p>Answers and calls appear here as they happen.</p></Empty> : (
           <>
             <div className="wf-list">
