@@ -17,11 +17,14 @@ const (
 	// ApprovalLapsed means approved but not run, because the tool, the policy or the base had changed or the run had
 	// ended.
 	ApprovalLapsed ApprovalState = "lapsed"
+	// ApprovalReplaced means that a person changed the arguments. The call did not run; another call asks instead.
+	ApprovalReplaced ApprovalState = "replaced"
 )
 
 // ApprovalStates lists the states of an approval.
 func ApprovalStates() []ApprovalState {
-	return []ApprovalState{ApprovalPending, ApprovalApproved, ApprovalDenied, ApprovalExpired, ApprovalLapsed}
+	return []ApprovalState{ApprovalPending, ApprovalApproved, ApprovalDenied, ApprovalExpired, ApprovalLapsed,
+		ApprovalReplaced}
 }
 
 // Approval is a parked call that waits for a person. It is valid for the exact arguments, tool version and policy of

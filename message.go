@@ -55,6 +55,7 @@ type ActionInfo struct {
 	Base        string   `json:"base,omitempty"`
 	ProposalID  string   `json:"proposal_id,omitempty" doc:"Proposal that the call applies"`
 	Undoes      string   `json:"undoes,omitempty" doc:"Operation that the call undoes"`
+	Replaces    string   `json:"replaces,omitempty" doc:"Approval whose arguments a person changed in this call"`
 	Trace       []Step   `json:"trace,omitempty" doc:"Verdicts of the gate's steps"`
 }
 
@@ -91,6 +92,7 @@ type ResultInfo struct {
 	Attempts   int     `json:"attempts,omitempty"`
 	ProposalID string  `json:"proposal_id,omitempty" doc:"Proposal that the call became"`
 	Truncated  bool    `json:"truncated,omitempty"`
+	ReplacedBy string  `json:"replaced_by,omitempty" doc:"Operation that runs instead, with the arguments of a person"`
 
 	Warnings []Warning `json:"warnings,omitempty"`
 }

@@ -103,6 +103,19 @@ type Undo struct {
 	Args json.RawMessage `json:"args"`
 }
 
+// UndoPlan says what an undo of an operation would do, or why it is not possible.
+type UndoPlan struct {
+	OperationID string    `json:"operation_id"`
+	Tool        string    `json:"tool" doc:"Tool of the operation"`
+	State       State     `json:"state" doc:"State of the operation"`
+	At          time.Time `json:"at" doc:"When the operation began"`
+	CanUndo     bool      `json:"can_undo"`
+	Why         string    `json:"why,omitempty" doc:"Why there is nothing to undo, or what came of the undo"`
+	UndoneBy    string    `json:"undone_by,omitempty" doc:"Operation that undoes it"`
+	Undo        *Undo     `json:"undo,omitempty" doc:"Call that undoes it, without secrets"`
+	Preview     string    `json:"preview,omitempty" doc:"What the undo would change, if its tool has a preview"`
+}
+
 // ResolveRequest resolves an operation of unknown outcome.
 type ResolveRequest struct {
 	Resolution Resolution `json:"resolution" enum:"happened,retry,skip" doc:"retry means it did not happen; run it again"`

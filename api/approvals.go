@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"time"
 
 	"reeve"
@@ -29,7 +30,28 @@ type ApprovalCard struct {
 	Spent     reeve.Amount   `json:"spent,omitzero" doc:"What the call has cost so far"`
 	Hidden    bool           `json:"hidden,omitempty" doc:"Arguments or preview contain [REDACTED] where the caller may not see a secret"`
 	Shown     string         `json:"shown_hash" doc:"Hash of what is shown; send it with the decision"`
-	Replaced  string         `json:"replaced_by,omitempty" doc:"Newest approval of the same operation, if it is another one"`
+	Replaced  string         `json:"replaced_by,omitempty" doc:"Approval that took its place: the newest of the same operation, or that of the call with other arguments"`
+	Proposed  *ProposedArgs  `json:"proposed,omitempty" doc:"Set if a person changed the arguments: what was proposed at first"`
+	CanEdit   bool           `json:"can_edit,omitempty" doc:"A person may change the arguments"`
+}
+
+// ProposedArgs are the arguments that an agent proposed and a person changed.
+type ProposedArgs struct {
+	ApprovalID string `json:"approval_id"`
+	Args       string `json:"args" doc:"As canonical JSON"`
+}
+
+// EditRequest changes the arguments of a parked call.
+type EditRequest struct {
+	Args    json.RawMessage `json:"args" doc:"All arguments of the new call"`
+	Comment string          `json:"comment,omitempty" maxLength:"2000" doc:"Why; the agent receives it"`
+	Shown   string          `json:"shown_hash,omitempty" maxLength:"64" doc:"Hash of the card that the person saw"`
+}
+
+// RevealedCall is a parked call with the secrets that an approval hides.
+type RevealedCall struct {
+	Args    string `json:"args" doc:"Exact arguments, as canonical JSON"`
+	Preview string `json:"preview,omitempty" doc:"What the call would change"`
 }
 
 // BatchDecisionRequest decides several approvals.

@@ -52,6 +52,16 @@ func (s ApprovalService) Card(ctx context.Context, id string) (api.ApprovalCard,
 	return get[api.ApprovalCard](ctx, s.conn, path("approvals", id, "card"), nil)
 }
 
+// Edit replaces a parked call by one with other arguments and returns its approval.
+func (s ApprovalService) Edit(ctx context.Context, id string, r api.EditRequest) (reeve.Approval, error) {
+	return post[reeve.Approval](ctx, s.conn, path("approvals", id, "edit"), r)
+}
+
+// Reveal returns a parked call with the secrets that its approval hides. Owners only.
+func (s ApprovalService) Reveal(ctx context.Context, id string) (api.RevealedCall, error) {
+	return get[api.RevealedCall](ctx, s.conn, path("approvals", id, "revealed"), nil)
+}
+
 // DecideAll decides several approvals. Each has its own result.
 func (s ApprovalService) DecideAll(ctx context.Context, list []api.BatchDecision) (api.BatchDecisionList, error) {
 	return post[api.BatchDecisionList](ctx, s.conn, path("approvals", "decisions"),

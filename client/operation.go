@@ -12,6 +12,7 @@ import (
 // OperationFilter selects operations.
 type OperationFilter struct {
 	Agent string      // of one agent. Default: of all
+	Run   string      // of one run. Default: of all
 	State reeve.State // in one state. Default: in any
 	Page
 }
@@ -20,6 +21,7 @@ type OperationFilter struct {
 func (s OperationService) List(ctx context.Context, f OperationFilter) (api.OperationList, error) {
 	q := f.query()
 	q.Set("agent", f.Agent)
+	q.Set("run", f.Run)
 	q.Set("state", string(f.State))
 	return get[api.OperationList](ctx, s.conn, path("operations"), q)
 }
@@ -37,6 +39,16 @@ func (s OperationService) Resolve(ctx context.Context, id string, r reeve.Resolv
 // Undo undoes an operation, if its tool supports that.
 func (s OperationService) Undo(ctx context.Context, id string) (reeve.Result, error) {
 	return post[reeve.Result](ctx, s.conn, path("operations", id, "undo"), nil)
+}
+
+// PlanUndo returns what an undo of an operation would change, or why it cannot be undone.
+func (s OperationService) PlanUndo(ctx context.Context, id string) (reeve.UndoPlan, error) {
+	return get[reeve.UndoPlan](ctx, s.conn, path("operations", id, "undo"), nil)
+}
+
+// LookUp asks the tool of an operation with unknown outcome whether it took effect.
+func (s OperationService) LookUp(ctx context.Context, id string) (api.LookUpResult, error) {
+	return post[api.LookUpResult](ctx, s.conn, path("operations", id, "lookup"), nil)
 }
 
 // Wait polls an operation until it is done or its outcome is unknown. An unknown outcome needs a person.

@@ -157,3 +157,13 @@ func poll(ctx context.Context, unfinished string, hasAnswered bool, check func()
 		}
 	}
 }
+
+// PlanUndo returns what an undo of a run would do, the latest change first.
+func (s RunService) PlanUndo(ctx context.Context, id string) (api.UndoPlanList, error) {
+	return get[api.UndoPlanList](ctx, s.conn, path("runs", id, "undo"), nil)
+}
+
+// Undo undoes what can be undone of a run, the latest change first.
+func (s RunService) Undo(ctx context.Context, id string) (api.UndoPlanList, error) {
+	return post[api.UndoPlanList](ctx, s.conn, path("runs", id, "undo"), nil)
+}

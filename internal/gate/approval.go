@@ -31,7 +31,10 @@ func (r *Recorder) park(ctx context.Context) (res reeve.Result, err error) {
 		if err := r.storeOutput(detached, tx, diff); err != nil {
 			return err
 		}
-		return tx.Ledger().InsertApproval(detached, a)
+		if err := tx.Ledger().InsertApproval(detached, a); err != nil || r.replaces == nil {
+			return err
+		}
+		return r.replaces.inTx(detached, tx, op, a)
 	})
 	if err != nil {
 		return reeve.Result{}, err

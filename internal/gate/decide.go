@@ -249,6 +249,10 @@ func (d *decider) checkPolicy(ctx context.Context) (string, error) {
 		return why, err
 	}
 	answer, why := d.policyAnswer(d.tool())
+	if d.replaces != nil && answer != reeve.Deny {
+		d.waitReason = "a person changed the arguments; the changed call needs its own approval"
+		return d.waitReason, nil
+	}
 	switch answer {
 	case reeve.Allow:
 		return why, nil

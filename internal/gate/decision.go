@@ -104,6 +104,9 @@ func (d *Decision) requestInfo() json.RawMessage {
 		Categories: d.allowedCategories(), Via: d.call.Via, User: d.call.User, Session: d.call.Session,
 		Reason: d.call.Reason, Ref: d.call.Ref, Item: d.call.Item, Attempt: d.call.Attempt, Preview: d.call.PreviewOnly,
 		Tools: d.call.Tools, Base: d.call.Base, Undoes: d.undoes, Trace: d.steps}
+	if d.replaces != nil {
+		info.Replaces = d.replaces.approval.ID
+	}
 	if d.entry != nil {
 		info.ToolVersion = d.entry.fingerprint
 	}

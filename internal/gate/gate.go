@@ -101,11 +101,17 @@ const maxDecisions = 20
 // Call decides on a call, executes it and records it. A refusal is recorded too and returned as an error, with a result
 // that names the call. A failure of the tool itself is not an error but a result with IsError set.
 func (g *Gate) Call(ctx context.Context, c reeve.Call) (reeve.Result, error) {
-	return g.call(ctx, c, "")
+	return g.call(ctx, c, origin{})
 }
 
-// call is Call for a call that may undo an operation. The operation id is empty for other calls.
-func (g *Gate) call(ctx context.Context, c reeve.Call, undoes string) (res reeve.Result, err error) {
+// origin is what a call of a person refers to. It is empty for other calls.
+type origin struct {
+	undoes   string       // id of the operation that the call undoes
+	replaces *replacement // the parked call that the call replaces
+}
+
+// call is Call for a call that may undo an operation or replace a parked call.
+func (g *Gate) call(ctx context.Context, c reeve.Call, from origin) (res reeve.Result, err error) {
 	detached := context.WithoutCancel(ctx) // a call is recorded even if its caller cancels
 	idUsedElsewhere := false
 	for range maxDecisions {
@@ -113,7 +119,7 @@ func (g *Gate) call(ctx context.Context, c reeve.Call, undoes string) (res reeve
 		if err != nil {
 			return reeve.Result{}, err
 		}
-		req.undoes, req.idUsedElsewhere = undoes, idUsedElsewhere
+		req.origin, req.idUsedElsewhere = from, idUsedElsewhere
 		d := g.decide(ctx, req)
 		if d.expiredOperation != "" { // close the expired approval, then decide again
 			if err := g.Inbox.expireApprovalOf(ctx, d.expiredOperation); err != nil {

@@ -166,8 +166,12 @@ func storedResult(c store.Call) (reeve.Result, error) {
 }
 
 // checkRun refuses calls in a run that waits for a person, and new calls in a run that has ended. Recorder.insert
-// checks again that the run is open.
+// checks again that the run is open. An undo is a person's call and may follow the end of the run. A call that replaces
+// a parked one does not wait for that one.
 func (d *decider) checkRun(ctx context.Context) error {
+	if d.undoes != "" {
+		return nil
+	}
 	brain := d.call.Via.IsFromBrain()
 	return d.g.DB.View(ctx, func(s *store.Snap) error {
 		if brain || d.resumed == nil {
@@ -184,6 +188,9 @@ func (d *decider) checkRun(ctx context.Context) error {
 		}
 		d.requiresOpenRun = true
 		parked, err := s.Ledger().FindParkedOperation(ctx, d.call.Workspace, d.call.Run)
+		if d.replaces != nil && parked == d.replaces.approval.OperationID {
+			parked = ""
+		}
 		if err == nil && parked != "" {
 			err = d.findExpiredApproval(ctx, s, parked)
 		}

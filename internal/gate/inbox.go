@@ -106,6 +106,9 @@ func checkAnswerable(a reeve.Approval, now time.Time) error {
 		why = "lapsed: " + a.Comment
 	case a.State == reeve.ApprovalLapsed:
 		why = "lapsed"
+	case a.State == reeve.ApprovalReplaced:
+		return reeve.Errorf(reeve.Conflict, "a person changed the arguments of this call").
+			Hintf("decide on the call that replaces it; see reeve inbox")
 	default:
 		return nil
 	}
@@ -159,10 +162,16 @@ func whyObsolete(ctx context.Context, tx *store.Tx, op reeve.Operation) (obsolet
 // denyOperation ends an operation that did not run. The result in the caller's thread holds the reason and the step
 // that refused the call.
 func denyOperation(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error, step reeve.Step) error {
+	return denyReplaced(ctx, tx, op, why, step, "")
+}
+
+// denyReplaced is denyOperation for an operation that another one replaces. Its id is empty if none does.
+func denyReplaced(ctx context.Context, tx *store.Tx, op reeve.Operation, why *reeve.Error, step reeve.Step,
+	by string) error {
 	is := op
 	is.State, is.Code, is.Message, is.Owner, is.NextAttemptAt = reeve.DeniedOp, why.Code, why.Message, "", nil
 	r := newResult(tx, why.Message, reeve.ResultInfo{Status: "error", Code: why.Code, Message: why.Message,
-		Hint: why.Hint, Fields: why.Fields, Step: step, Spent: op.Spent})
+		Hint: why.Hint, Fields: why.Fields, Step: step, Spent: op.Spent, ReplacedBy: by})
 	is.ResultID = r.ID
 	if err := tx.Ledger().TransitionOperation(ctx, op, is, r); err != nil {
 		return err

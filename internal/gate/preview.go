@@ -31,6 +31,9 @@ func (d *decider) computePreview(ctx context.Context) (string, error) {
 		if !d.call.PreviewOnly { // a person who decides must see text that only looks like a secret
 			inv.ForApprover, inv.Redactor = isForPerson, inv.Redactor.StoredOnly()
 		}
+		if d.showsSecrets {
+			inv.ForApprover, inv.Redactor = true, redact.New(nil).StoredOnly()
+		}
 		return t.Preview(ctx, inv)
 	})
 	if err != nil {

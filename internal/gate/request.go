@@ -17,10 +17,11 @@ type request struct {
 	operation       string // id of the operation, if the call leaves one
 	hasCallerID     bool   // the caller chose the operation id, so it may have been used before
 	idUsedElsewhere bool   // another workspace uses the operation id
-	undoes          string // id of the operation that the call undoes
-	session         string // key under which session-scoped tools store their data
-	thread          string // the thread that the call is written to
-	leaseLapses     int64  // lease.lapseCount when the call began
+	origin
+	showsSecrets bool   // the preview is for a person who may see stored secrets, and is not recorded
+	session      string // key under which session-scoped tools store their data
+	thread       string // the thread that the call is written to
+	leaseLapses  int64  // lease.lapseCount when the call began
 
 	resumed  *reeve.Operation // the stored operation if a recorded call is resumed; nil for a new call
 	approval *reeve.Approval  // the latest approval of the resumed call

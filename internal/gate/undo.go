@@ -38,7 +38,8 @@ func (g *Gate) Undo(ctx context.Context, workspace, id, by string, via reeve.Via
 	}
 	return g.call(ctx, reeve.Call{Workspace: workspace, Agent: op.AgentID, Tool: op.Undo.Tool, Args: op.Undo.Args,
 		Tools: []string{op.Undo.Tool}, Session: info.Session, Run: op.RunID,
-		Operation: key, User: info.User, Via: via, Reason: "undo of " + op.ID + ", requested by " + by}, op.ID)
+		Operation: key, User: info.User, Via: via, Reason: "undo of " + op.ID + ", requested by " + by},
+		origin{undoes: op.ID})
 }
 
 // explainOnlyProposed returns the conflict for undoing a call that was only proposed. The hint says what to do instead.

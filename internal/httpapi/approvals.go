@@ -141,7 +141,7 @@ func firstInbox[T any](list []T) []T { return list[:min(len(list), maxInboxItems
 func (h *approvalHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Page
-	State reeve.ApprovalState `query:"state" enum:"pending,approved,denied,expired,lapsed"`
+	State reeve.ApprovalState `query:"state" enum:"pending,approved,denied,expired,lapsed,replaced"`
 }) (*body[api.ApprovalList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
 		return nil, err
@@ -181,6 +181,21 @@ func (h *approvalHandlers) decide(ctx context.Context, who reeve.Principal, in *
 	return &body[reeve.Approval]{a}, err
 }
 
+func (h *approvalHandlers) edit(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Body api.EditRequest
+}) (*body[reeve.Approval], error) {
+	a, err := h.gate.Inbox.EditApproval(ctx, who.Workspace, in.ID, gate.Edit{Args: in.Body.Args, By: who.User,
+		Comment: in.Body.Comment, Shown: in.Body.Shown})
+	return &body[reeve.Approval]{a}, err
+}
+
+func (h *approvalHandlers) reveal(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.RevealedCall],
+	error) {
+	args, preview, err := h.gate.Reveal(ctx, who.Workspace, in.ID)
+	return &body[api.RevealedCall]{api.RevealedCall{Args: args, Preview: preview}}, err
+}
+
 // decideAll decides each approval by itself, so that some decisions can fail.
 func (h *approvalHandlers) decideAll(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
@@ -214,7 +229,8 @@ func (h *approvalHandlers) card(ctx context.Context, who reeve.Principal, in *ID
 		if err := h.redactor.redactOne(ctx, snap, who, &card.Approval, nil); err != nil {
 			return err
 		}
-		card.Hidden = card.Approval.Args != a.Args || card.Approval.Preview != a.Preview
+		card.Hidden = card.Approval.Args != a.Args || card.Approval.Preview != a.Preview ||
+			strings.Contains(a.Args, reeve.Redacted) || strings.Contains(a.Preview, reeve.Redacted)
 		op, err := snap.Ledger().GetOperation(ctx, who.Workspace, a.OperationID)
 		if err != nil {
 			return err
@@ -231,6 +247,9 @@ func (h *approvalHandlers) card(ctx context.Context, who reeve.Principal, in *ID
 		} else if found && last.ID != a.ID {
 			card.Replaced = last.ID
 		}
+		if err := h.addEdits(ctx, snap, who, &card, op.CallID); err != nil {
+			return err
+		}
 		names, err := snap.Agents().AgentNames(ctx, []string{a.AgentID})
 		if err != nil {
 			return err
@@ -244,4 +263,43 @@ func (h *approvalHandlers) card(ctx context.Context, who reeve.Principal, in *ID
 		out.Body = card
 		return nil
 	})
+}
+
+// addEdits adds what a person changed in the arguments: what was proposed at first, and the approval that took its
+// place.
+func (h *approvalHandlers) addEdits(ctx context.Context, snap *store.Snap, who reeve.Principal,
+	card *api.ApprovalCard, call string) error {
+	c, err := snap.Ledger().GetCall(ctx, who.Workspace, call)
+	if err != nil {
+		return err
+	}
+	info, err := c.RequestInfo()
+	if err != nil {
+		return err
+	}
+	card.CanEdit = card.Approval.State == reeve.ApprovalPending && info.Undoes == "" && info.Via != reeve.ViaScript
+	if info.Replaces != "" {
+		first, err := snap.Ledger().GetApproval(ctx, who.Workspace, info.Replaces)
+		if err == nil {
+			err = h.redactor.redactOne(ctx, snap, who, &first, nil)
+		}
+		if err != nil && reeve.CodeOf(err) != reeve.NotFound {
+			return err
+		}
+		if err == nil {
+			card.Proposed = &api.ProposedArgs{ApprovalID: first.ID, Args: first.Args}
+		}
+	}
+	if card.Approval.State != reeve.ApprovalReplaced || c.Result == nil {
+		return nil
+	}
+	result, err := c.Result.ResultInfo()
+	if err != nil {
+		return err
+	}
+	next, found, err := snap.Ledger().LastApproval(ctx, result.ReplacedBy)
+	if found {
+		card.Replaced = next.ID
+	}
+	return err
 }

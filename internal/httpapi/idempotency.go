@@ -78,6 +78,7 @@ var keyRules = map[string]keyRule{
 	"markNotificationRead": inTransaction, "stopAgents": inTransaction, "resumeAgents": inTransaction,
 	"createToken": inTransaction, "createWorkspace": inTransaction, "cancelRun": inTransaction,
 	"resolveOperation": inTransaction, "deliverOperationResult": inTransaction, "decideApproval": inTransaction,
+	"editApproval":   inTransaction,
 	"acceptProposal": inTransaction, "rejectProposal": inTransaction, "reopenProposal": inTransaction,
 
 	"createConversation": inTransaction, "addParticipant": inTransaction, "cancelTurn": inTransaction,
@@ -99,6 +100,8 @@ var keyRules = map[string]keyRule{
 	"startImport": inTransaction, "finishImport": inTransaction, "createProject": inTransaction,
 
 	"decideApprovals": repeatable, // each decision is one transaction, and a decision that was made is refused
+	"lookUpOperation": repeatable, // changes nothing
+	"undoRun":         repeatable, // each undo is like undoOperation
 	"undoOperation":   repeatable, // a call whose operation id derives from the undone operation
 	"acceptChangeSet": repeatable, // each item is one transaction, and an accepted item stays accepted
 	"rejectChangeSet": repeatable,

@@ -22,6 +22,7 @@ func (h *operationHandlers) list(ctx context.Context, who reeve.Principal, in *s
 	Scoped
 	Page
 	Agent string      `query:"agent" maxLength:"128" doc:"Agent id or name"`
+	Run   string      `query:"run" maxLength:"128" doc:"Operations of this run"`
 	State reeve.State `query:"state" enum:"prepared,parked,dispatched,committed,failed,unknown,denied,proposed"`
 }) (*body[api.OperationList], error) {
 	if err := checkCursor(in.Cursor); err != nil {
@@ -34,7 +35,7 @@ func (h *operationHandlers) list(ctx context.Context, who reeve.Principal, in *s
 			return err
 		}
 		if out.Body.Operations, err = snap.Ledger().ListOperations(ctx, who.Workspace,
-			store.OperationFilter{Agent: agent, State: in.State, Before: in.Cursor, Limit: in.Limit}); err != nil {
+			store.OperationFilter{Agent: agent, Run: in.Run, State: in.State, Before: in.Cursor, Limit: in.Limit}); err != nil {
 			return err
 		}
 		redaction, err := h.gate.Redaction(ctx, snap, who.Workspace)
@@ -126,4 +127,42 @@ func (h *operationHandlers) undo(ctx context.Context, who reeve.Principal, in *I
 		return nil, &refusedCall{res.CallID, err}
 	}
 	return newCallOutput(res), nil
+}
+
+// planUndo says what an undo would change. Members only, because a preview reads the agent's data.
+func (h *operationHandlers) planUndo(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.UndoPlan],
+	error) {
+	p, err := h.gate.PlanUndo(ctx, who.Workspace, in.ID)
+	return &body[reeve.UndoPlan]{p}, err
+}
+
+func (h *operationHandlers) lookUp(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.LookUpResult],
+	error) {
+	what, found, err := h.gate.LookUp(ctx, who.Workspace, in.ID)
+	return &body[api.LookUpResult]{api.LookUpResult{Outcome: what, Found: found}}, err
+}
+
+func (h *operationHandlers) planUndoOfRun(ctx context.Context, who reeve.Principal,
+	in *IDPath) (*body[api.UndoPlanList], error) {
+	if err := h.checkRunVisible(ctx, who, in.ID); err != nil {
+		return nil, err
+	}
+	list, err := h.gate.PlanUndoOfRun(ctx, who.Workspace, in.ID)
+	return &body[api.UndoPlanList]{api.UndoPlanList{Steps: list}}, err
+}
+
+func (h *operationHandlers) undoRun(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.UndoPlanList],
+	error) {
+	if err := h.checkRunVisible(ctx, who, in.ID); err != nil {
+		return nil, err
+	}
+	list, err := h.gate.UndoRun(ctx, who.Workspace, in.ID, who.User, reeve.ViaREST)
+	return &body[api.UndoPlanList]{api.UndoPlanList{Steps: list}}, err
+}
+
+func (h *operationHandlers) checkRunVisible(ctx context.Context, who reeve.Principal, run string) error {
+	return h.db.View(ctx, func(snap *store.Snap) error {
+		_, err := getVisibleRun(ctx, snap, who, run)
+		return err
+	})
 }

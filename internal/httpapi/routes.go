@@ -92,6 +92,14 @@ func registerRoutes(router huma.API, s *services) {
 		"operations", member, 0}, operations.deliver)
 	handle(router, route{post, "/api/operations/{id}/undo", "undoOperation", "Undo an operation", "operations",
 		member, 0}, operations.undo)
+	handle(router, route{get, "/api/operations/{id}/undo", "planUndo", "Preview the undo of an operation", "operations",
+		member, 0}, operations.planUndo)
+	handle(router, route{post, "/api/operations/{id}/lookup", "lookUpOperation",
+		"Ask the tool whether an operation of unknown outcome took effect", "operations", member, 0}, operations.lookUp)
+	handle(router, route{get, "/api/runs/{id}/undo", "planRunUndo", "Preview the undo of a whole run", "runs", member,
+		0}, operations.planUndoOfRun)
+	handle(router, route{post, "/api/runs/{id}/undo", "undoRun",
+		"Undo what can be undone of a run, the latest change first", "runs", member, 0}, operations.undoRun)
 
 	approvals := &approvalHandlers{db: s.DB, gate: s.Gate, redactor: s.redactor}
 	handle(router, route{get, "/api/inbox", "getInbox", "List everything that waits for a person", "approvals", viewer,
@@ -111,6 +119,11 @@ func registerRoutes(router huma.API, s *services) {
 		"approvals",
 		member, 0},
 		approvals.decide)
+
+	handle(router, route{post, "/api/approvals/{id}/edit", "editApproval",
+		"Replace a parked call by one with other arguments", "approvals", member, 0}, approvals.edit)
+	handle(router, route{get, "/api/approvals/{id}/revealed", "revealApproval",
+		"Show a parked call with the secrets that its approval hides", "approvals", owner, 0}, approvals.reveal)
 
 	proposals := &proposalHandlers{db: s.DB, gate: s.Gate, redactor: s.redactor}
 	handle(router, route{get, "/api/proposals", "listProposals", "List proposals", "proposals", viewer, 0},

@@ -111,6 +111,7 @@ func (s Ledger) ApprovedOperation(ctx context.Context, a reeve.Approval) (reeve.
 // OperationFilter restricts a list of operations. Empty fields do not restrict it.
 type OperationFilter struct {
 	Agent  string
+	Run    string
 	State  reeve.State
 	Before string // the call id of the last operation of the previous page
 	Limit  int
@@ -123,6 +124,9 @@ func (s Ledger) ListOperations(ctx context.Context, workspace string, f Operatio
 	// this uses the agent's index
 	if f.Agent != "" {
 		where, args = `agent_id = $5 AND workspace_id || '' = $1`, append(args, f.Agent)
+	}
+	if f.Run != "" { // this uses the run's index
+		where, args = `run_id = $5 AND run_id <> '' AND workspace_id || '' = $1`, append(args[:4], f.Run)
 	}
 	return queryAll(ctx, s.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls
 		WHERE `+where+` AND operation_id IS NOT NULL

@@ -51,7 +51,7 @@ test('C05 j and k move, g goes, ? shows the keys', async ({ signedIn: page }) =>
 test('C04 C24 a card shows what would change, and hostile text as text', async ({ signedIn: page }) => {
   const card = page.locator('.inbox-card');
   await expect(card).toContainText('New figures arrived from the warehouse');
-  await expect(card.locator('tr.add').first()).toContainText('Orders are up by 6 %.');
+  await expect(card.locator('.diff-line.add').first()).toContainText('Orders are up by 6 %.');
   await expect(card).toContainText('verifiable');
   await page.keyboard.press('j');
   await expect(card).toContainText('Delivery <b>late</b>');
@@ -84,10 +84,8 @@ test('C02 C12 an operation is explained and undone', async ({ signedIn: page, se
   await page.goto(`${server.url}/operations/${op.id}`);
   await expect(page.locator('.ladder li')).not.toHaveCount(0);
   await expect(page.locator('.ladder')).toContainText('approval');
-  await page.getByRole('button', { name: 'Undo…' }).click();
-  const dialog = page.getByRole('dialog');
-  await expect(dialog).toContainText(op.undo.tool);
-  await dialog.getByRole('button', { name: 'Undo', exact: true }).click();
+  await expect(page.locator('.panel', { has: page.getByRole('heading', { name: 'Undo' }) })).toContainText(op.undo.tool);
+  await page.getByRole('button', { name: 'Undo', exact: true }).click();
   await expect(page.getByText(/^(Undone|The undo is a proposal)/).first()).toBeVisible();
 });
 

@@ -40,7 +40,9 @@ export class Server {
 
   /** run starts the process and waits until it is ready. */
   async run(): Promise<void> {
-    const child = spawn(join(import.meta.dirname, '../../bin/reeve'), this.args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    // HTTP tools may reach the servers of the tests, and what is unknown is looked up without long waits.
+    const env = { ...process.env, REEVE_HTTP_ALLOW: '127.0.0.1', REEVE_RETRY_FIRST: '50ms', REEVE_RETRY_ATTEMPTS: '2' };
+    const child = spawn(join(import.meta.dirname, '../../bin/reeve'), this.args, { stdio: ['ignore', 'pipe', 'inherit'], env });
     this.process = child;
     for await (const line of createInterface({ input: child.stdout })) {
       const link = /console\s+(\S+#\S+)/.exec(line);

@@ -39,6 +39,9 @@ The warehouse is closed on Friday.
 // seed creates agents, approvals, proposals, an unknown outcome, conversations, notes, journal tasks and schedules.
 export async function seed(url, token) {
   const call = api(url, token);
+  for (const a of (await call('GET', 'approvals?state=pending')).approvals) { // of the sample
+    await call('POST', `approvals/${a.id}/decision`, { decision: 'deny' });
+  }
   const writer = await createAgent(call, 'writer', {
     policy: { tools: { file_write: 'allow', file_delete: 'propose' } },
     tools: ['file_read', 'file_write', 'file_list', 'file_edit', 'file_delete'],

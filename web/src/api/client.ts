@@ -27,13 +27,17 @@ export function currentWorkspace(): string {
   return workspace;
 }
 
+/** READ_TIMEOUT_MS is how long a read may take. A connection that died without notice would hang for good otherwise. */
+const READ_TIMEOUT_MS = 30_000;
+
 const headers: Middleware = {
   onRequest({ request }) {
     if (workspace) request.headers.set('X-Workspace-Id', workspace);
     if (request.method === 'POST' && !request.headers.has('Idempotency-Key')) {
       request.headers.set('Idempotency-Key', crypto.randomUUID());
     }
-    return request;
+    if (request.method !== 'GET') return request;
+    return new Request(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(READ_TIMEOUT_MS)]) });
   },
 };
 
@@ -49,6 +53,9 @@ export async function ok<T>(answer: Promise<Answer<T>>): Promise<T> {
     result = await answer;
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === 'AbortError') throw cause;
+    if (cause instanceof DOMException && cause.name === 'TimeoutError') {
+      throw new ApiError(0, 'TIMEOUT', 'the server did not answer in time', 'try again, or look at its log', '');
+    }
     throw new ApiError(
       0,
       'UNREACHABLE',

@@ -158,23 +158,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/agents/{agentId}/subscriptions/trial": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Test the predicate of a subscription on past changes */
-        get: operations["trySubscription"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/agents/{agentId}/summaries": {
         parameters: {
             query?: never;
@@ -374,6 +357,40 @@ export interface paths {
         put?: never;
         /** Approve or deny a parked call */
         post: operations["decideApproval"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/approvals/{id}/edit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replace a parked call by one with other arguments */
+        post: operations["editApproval"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/approvals/{id}/revealed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show a parked call with the secrets that its approval hides */
+        get: operations["revealApproval"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1850,40 +1867,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/mail/message": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Get a mail by its message id */
-        get: operations["getMail"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/mail/search": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Search imported mail */
-        get: operations["searchMail"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/notes": {
         parameters: {
             query?: never;
@@ -2125,6 +2108,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/operations/{id}/lookup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ask the tool whether an operation of unknown outcome took effect */
+        post: operations["lookUpOperation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/operations/{id}/resolve": {
         parameters: {
             query?: never;
@@ -2166,7 +2166,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** Preview the undo of an operation */
+        get: operations["planUndo"];
         put?: never;
         /** Undo an operation */
         post: operations["undoOperation"];
@@ -2467,6 +2468,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs/{id}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Preview the undo of a whole run */
+        get: operations["planRunUndo"];
+        put?: never;
+        /** Undo what can be undone of a run, the latest change first */
+        post: operations["undoRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runs/{id}/wakes": {
         parameters: {
             query?: never;
@@ -2519,23 +2538,6 @@ export interface paths {
         head?: never;
         /** Update, pause or resume a schedule */
         patch: operations["updateSchedule"];
-        trace?: never;
-    };
-    "/api/schedules/{id}/run": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Fire a schedule now */
-        post: operations["runSchedule"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
         trace?: never;
     };
     "/api/schedules/{id}/runs": {
@@ -3107,6 +3109,8 @@ export interface components {
         ApprovalCard: {
             agent_name: string;
             approval: components["schemas"]["Approval"];
+            /** @description A person may change the arguments */
+            can_edit?: boolean;
             /**
              * @description What happens after a crash; unsafe calls may end with an unknown outcome
              * @enum {string}
@@ -3114,7 +3118,9 @@ export interface components {
             effect: "read" | "local" | "keyed" | "verifiable" | "unsafe";
             /** @description Arguments or preview contain [REDACTED] where the caller may not see a secret */
             hidden?: boolean;
-            /** @description Newest approval of the same operation, if it is another one */
+            /** @description Set if a person changed the arguments: what was proposed at first */
+            proposed?: components["schemas"]["ProposedArgs"];
+            /** @description Approval that took its place: the newest of the same operation, or that of the call with other arguments */
             replaced_by?: string;
             run_id?: string;
             /** @description Hash of what is shown; send it with the decision */
@@ -3438,7 +3444,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             entities: components["schemas"]["EntityChange"][] | null;
-            /** @description Id of the operation that made the change; if there was none, an id of its own */
+            /** @description Operation, or derived id of a change without one */
             id: string;
             /** @description Reason that the caller gave */
             reason?: string;
@@ -3644,43 +3650,13 @@ export interface components {
         DoctorReport: {
             checks: components["schemas"]["PartHealth"][] | null;
         };
-        Email: {
-            attachments?: components["schemas"]["EmailAttachment"][] | null;
-            bcc?: string[] | null;
-            body: string;
-            cc?: string[] | null;
-            /**
-             * Format: date-time
-             * @description Absent if unknown
-             */
-            date?: string;
-            folder?: string;
-            /** @description Name of the mailbox */
-            inbox: string;
-            /** @description Unique within its inbox */
-            message_id?: string;
-            /** @description Addresses of all recipients: to, cc and bcc */
-            recipients: string[] | null;
-            /** @description Address of the sender */
-            sender: string;
-            sender_name?: string;
-            subject: string;
-            /** @description Recipients with names */
-            to?: string[] | null;
-            /**
-             * Format: int64
-             * @description Bytes of text that were not stored
-             */
-            truncated_bytes?: number;
-        };
-        EmailAttachment: {
-            name: string;
-            /**
-             * Format: int64
-             * @description Decoded size in bytes
-             */
-            size: number;
-            type: string;
+        EditRequest: {
+            /** @description All arguments of the new call */
+            args: unknown;
+            /** @description Why; the agent receives it */
+            comment?: string;
+            /** @description Hash of the card that the person saw */
+            shown_hash?: string;
         };
         EntityChange: {
             /** @enum {string} */
@@ -4175,16 +4151,11 @@ export interface components {
             why_not?: string;
             workspace_id: string;
         };
-        MailHit: {
-            /** Format: date-time */
-            date?: string;
-            folder?: string;
-            inbox: string;
-            message_id: string;
-            sender: string;
-            /** @description Excerpt with matches in <mark> */
-            snippet: string;
-            subject: string;
+        LookUpResult: {
+            /** @description What the tool found */
+            found?: string;
+            /** @enum {string} */
+            outcome: "applied" | "not_applied" | "cannot_tell";
         };
         MailImport: {
             /** Format: int64 */
@@ -4233,20 +4204,6 @@ export interface components {
             restart?: boolean;
             /** @description Source of the mails, such as host and path */
             source: string;
-        };
-        MailPage: {
-            emails: components["schemas"]["MailHit"][] | null;
-            /** @description True if there are more mails */
-            more: boolean;
-            /** @description Pass it as cursor to get the next page */
-            next_cursor?: string;
-            /** @description Why mails are missing or in another order */
-            note?: string;
-            /**
-             * Format: int64
-             * @description Number of mails in this page
-             */
-            total: number;
         };
         MailProblem: {
             /** Format: int64 */
@@ -4775,16 +4732,6 @@ export interface components {
                 [key: string]: string;
             };
         };
-        PredicateTrial: {
-            change: components["schemas"]["ChangeRecord"];
-            /** @description The change would have woken the agent */
-            holds: boolean;
-            /** @description Why it would not have */
-            why?: string;
-        };
-        PredicateTrialList: {
-            trials: components["schemas"]["PredicateTrial"][] | null;
-        };
         Problem: {
             /** @description Id of the refused call */
             call_id?: string;
@@ -4924,6 +4871,11 @@ export interface components {
             next_cursor?: string;
             proposals: components["schemas"]["Proposal"][] | null;
         };
+        ProposedArgs: {
+            approval_id: string;
+            /** @description As canonical JSON */
+            args: string;
+        };
         Rating: {
             /** Format: date-time */
             created_at: string;
@@ -5049,6 +5001,12 @@ export interface components {
              * @description Maximum delay
              */
             max_ms?: number;
+        };
+        RevealedCall: {
+            /** @description Exact arguments, as canonical JSON */
+            args: string;
+            /** @description What the call would change */
+            preview?: string;
         };
         Rollover: {
             /**
@@ -5932,6 +5890,30 @@ export interface components {
             args: unknown;
             tool: string;
         };
+        UndoPlan: {
+            /**
+             * Format: date-time
+             * @description When the operation began
+             */
+            at: string;
+            can_undo: boolean;
+            operation_id: string;
+            /** @description What the undo would change, if its tool has a preview */
+            preview?: string;
+            /** @description State of the operation */
+            state: string;
+            /** @description Tool of the operation */
+            tool: string;
+            /** @description Call that undoes it, without secrets */
+            undo?: components["schemas"]["Undo"];
+            /** @description Operation that undoes it */
+            undone_by?: string;
+            /** @description Why there is nothing to undo, or what came of the undo */
+            why?: string;
+        };
+        UndoPlanList: {
+            steps: components["schemas"]["UndoPlan"][] | null;
+        };
         VersionRequest: {
             /** @description For example 1.0 */
             version: string;
@@ -6548,46 +6530,6 @@ export interface operations {
             };
         };
     };
-    trySubscription: {
-        parameters: {
-            query: {
-                class: "key" | "subtype" | "id";
-                /** @description For example TASK */
-                name: string;
-                /** @description CEL over entity. Default: every change counts */
-                predicate?: string;
-                /** @description Number of past changes */
-                limit?: number;
-            };
-            header?: never;
-            path: {
-                /** @description Agent id or name */
-                agentId: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PredicateTrialList"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     listSummaries: {
         parameters: {
             query?: {
@@ -6874,7 +6816,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Most entries of a page */
                 limit?: number;
-                state?: "pending" | "approved" | "denied" | "expired" | "lapsed";
+                state?: "pending" | "approved" | "denied" | "expired" | "lapsed" | "replaced";
             };
             header?: never;
             path?: never;
@@ -7019,6 +6961,72 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Approval"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    editApproval: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EditRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Approval"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revealApproval: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevealedCall"];
                 };
             };
             /** @description Error */
@@ -10713,84 +10721,6 @@ export interface operations {
             };
         };
     };
-    getMail: {
-        parameters: {
-            query: {
-                message_id: string;
-                /** @description Mailbox, if several contain the mail. Default: the first one */
-                inbox?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Email"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    searchMail: {
-        parameters: {
-            query?: {
-                /** @description As for email_search; see docs/mail.md */
-                query?: string;
-                /** @description Name or address of a mailbox. Default: all mailboxes */
-                inbox?: string;
-                /** @description Address or name of the sender, or words of it */
-                sender?: string;
-                /** @description Address or name of a recipient, or words of it */
-                recipient?: string;
-                /** @description Sent on this day or at this time or later */
-                date_from?: string;
-                /** @description Sent on this day or before this time */
-                date_to?: string;
-                limit?: number;
-                /** @description next_cursor of the previous page; keep all else the same */
-                cursor?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["MailPage"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     listNotes: {
         parameters: {
             query?: {
@@ -11292,6 +11222,8 @@ export interface operations {
                 limit?: number;
                 /** @description Agent id or name */
                 agent?: string;
+                /** @description Operations of this run */
+                run?: string;
                 state?: "prepared" | "parked" | "dispatched" | "committed" | "failed" | "unknown" | "denied" | "proposed";
             };
             header?: never;
@@ -11338,6 +11270,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Operation"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    lookUpOperation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LookUpResult"];
                 };
             };
             /** @description Error */
@@ -11409,6 +11372,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Operation"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    planUndo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UndoPlan"];
                 };
             };
             /** @description Error */
@@ -12094,6 +12088,68 @@ export interface operations {
             };
         };
     };
+    planRunUndo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UndoPlanList"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    undoRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UndoPlanList"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     listRunWakes: {
         parameters: {
             query?: {
@@ -12282,37 +12338,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Schedule"];
-                };
-            };
-            /** @description Error */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    runSchedule: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Created */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Wake"];
                 };
             };
             /** @description Error */

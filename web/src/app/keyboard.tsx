@@ -4,10 +4,11 @@ import { Dialog } from '../ui/dialog';
 
 interface Keyboard {
   add: (group: string, read: () => Binding[]) => () => void;
+  changed: () => void;
   help: () => void;
 }
 
-const Context = createContext<Keyboard>({ add: () => () => {}, help: () => {} });
+const Context = createContext<Keyboard>({ add: () => () => {}, changed: () => {}, help: () => {} });
 
 /** useKeys adds bindings for as long as the component is shown. */
 export function useKeys(group: string, bindings: Binding[]): void {
@@ -15,6 +16,8 @@ export function useKeys(group: string, bindings: Binding[]): void {
   const latest = useRef(bindings);
   latest.current = bindings;
   useEffect(() => keyboard.add(group, () => latest.current), [keyboard, group]);
+  const shown = bindings.map((b) => `${b.keys} ${b.label}`).join('\n');
+  useEffect(() => keyboard.changed(), [keyboard, shown]); // an open list shows what applies now
 }
 
 /** useKeyHelp returns a function that shows all bindings. */
@@ -37,6 +40,7 @@ export function KeyboardProvider({ children }: { children: ReactNode }) {
         setVersion((v) => v + 1);
       };
     },
+    changed: () => setVersion((v) => v + 1),
     help: () => setHelpOpen(true),
   }), []);
   useEffect(() => {
@@ -60,7 +64,7 @@ export function KeyboardProvider({ children }: { children: ReactNode }) {
       {children}
       {helpOpen && (
         <Dialog title="Keyboard" onClose={() => setHelpOpen(false)}>
-          {groups.current.map((g) => (
+          {groups.current.filter((g) => g.read().length > 0).map((g) => (
             <section key={g.group} className="stack tight">
               <h3>{g.group}</h3>
               <dl className="facts">

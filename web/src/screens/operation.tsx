@@ -4,11 +4,10 @@ import { api, ok, type Schemas } from '../api/client';
 import { useAgentName } from '../app/data';
 import { useAccess } from '../app/session';
 import { formatAmount } from '../lib/format';
-import { Dialog } from '../ui/dialog';
 import { PreviewView } from '../ui/diff';
 import { ArgsView, JSONView } from '../ui/json';
 import { Button, Facts, Page, Panel, Ready, StateTag, useLive } from '../ui/kit';
-import { Failure, Loading } from '../ui/states';
+import { Loading } from '../ui/states';
 import { Ago, Id, Inert } from '../ui/text';
 import { useNotify } from '../ui/toast';
 import { EFFECTS } from './inbox/call-card';
@@ -24,11 +23,7 @@ export function OperationScreen() {
   );
   const op = query.data;
   return (
-    <Page
-      title={op ? op.tool : 'Operation'}
-      tag={op && <StateTag state={op.state} />}
-      actions={op && <UndoButton op={op} />}
-    >
+    <Page title={op ? op.tool : 'Operation'} tag={op && <StateTag state={op.state} />}>
       <Ready query={query}>
         {(op) => (
           <div className="cols">
@@ -36,6 +31,7 @@ export function OperationScreen() {
               {op.state === 'unknown' && !op.resolution && <UnknownCard operation={op} />}
               <Request op={op} />
               <Result op={op} />
+              <UndoPanel op={op} />
             </div>
             <div className="stack"><OperationFacts op={op} /><Ladder op={op} /></div>
           </div>
@@ -208,49 +204,44 @@ function Ladder({ op }: { op: Schemas['Operation'] }) {
   );
 }
 
-function UndoButton({ op }: { op: Schemas['Operation'] }) {
+// UndoPanel shows the call that reverses the operation and what it would change, and makes it.
+function UndoPanel({ op }: { op: Schemas['Operation'] }) {
   const { can } = useAccess();
-  const [isOpen, setOpen] = useState(false);
-  if (!op.undo || op.state !== 'committed' || !can('member')) return null;
-  return (
-    <>
-      <Button onClick={() => setOpen(true)}>Undo…</Button>
-      {isOpen && <UndoDialog op={op} undo={op.undo} onClose={() => setOpen(false)} />}
-    </>
-  );
-}
-
-function UndoDialog({ op, undo, onClose }: { op: Schemas['Operation']; undo: Schemas['Undo']; onClose: () => void }) {
   const notify = useNotify();
   const navigate = useNavigate();
   const [isBusy, setBusy] = useState(false);
-  const preview = useLive(['undo-preview', op.id], () => ok(api.POST('/api/agents/{agentId}/calls', {
-    params: { path: { agentId: op.agent_id } }, body: { tool: undo.tool, args: undo.args, preview_only: true },
-  })), {});
+  const plan = useLive(['undo-plan', op.id], (signal) => ok(api.GET('/api/operations/{id}/undo', { params: { path: { id: op.id } }, signal })),
+    { topics: ['operations'] }, { enabled: can('member') && op.state === 'committed' });
+  if (!can('member') || op.state !== 'committed') return null;
   const run = async () => {
     setBusy(true);
     try {
       const result = await ok(api.POST('/api/operations/{id}/undo', { params: { path: { id: op.id } } }));
       notify.done(result.approval_id ? 'The undo waits for approval in the inbox' : result.proposal_id
         ? 'The undo is a proposal in the inbox' : 'Undone');
-      onClose();
       if (result.operation_id) void navigate({ to: '/operations/$id', params: { id: result.operation_id } });
     } catch (e) {
       notify.failed(e);
-      setBusy(false);
     }
+    setBusy(false);
   };
   return (
-    <Dialog title={`Undo ${op.tool}?`} wide onClose={onClose}>
-      <p>To undo the call, Reeve makes the call below. The gate checks it like any other call.</p>
-      <h3 className="mono">{undo.tool}</h3>
-      <ArgsView args={JSON.stringify(undo.args)} />
-      {preview.isPending ? <Loading rows={3} /> : preview.isError ? <Failure error={preview.error} />
-        : preview.data.content && <PreviewView preview={preview.data.content} />}
-      <div className="actions">
-        <Button onClick={onClose}>Cancel</Button>
-        <Button kind="main" disabled={isBusy} onClick={() => void run()}>Undo</Button>
+    <section aria-label="Undo"><Panel title="Undo" aside={plan.data?.can_undo && <Button kind="main" disabled={isBusy} onClick={() => void run()}>Undo</Button>}>
+      <div className="body stack">
+        <Ready query={plan}>
+          {(p) => p.can_undo && p.undo ? (
+            <>
+              <p className="soft">Reeve makes the call <code>{p.undo.tool}</code> to reverse it. The gate checks it like any other call.</p>
+              {p.preview ? <PreviewView preview={p.preview} /> : <ArgsView args={JSON.stringify(p.undo.args)} />}
+            </>
+          ) : (
+            <p className="soft">
+              This cannot be undone: <Inert text={p.why ?? ''} />.{' '}
+              {p.undone_by && <Link to="/operations/$id" params={{ id: p.undone_by }}>See the undo</Link>}
+            </p>
+          )}
+        </Ready>
       </div>
-    </Dialog>
+    </Panel></section>
   );
 }

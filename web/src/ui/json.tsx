@@ -1,5 +1,6 @@
 import { useMemo, type ReactNode } from 'react';
 import { prettyJSON } from '../lib/diff';
+import { LongText } from './diff';
 import { Inert } from './text';
 
 const TOKEN = /("(?:\\.|[^"\\])*")(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\b(?:true|false|null)\b/g;
@@ -66,6 +67,8 @@ function ArgRow({ name, value }: { name: string; value: unknown }) {
       <dd>
         {!long ? (
           <span className="mono break"><Inert text={typeof value === 'string' ? value : JSON.stringify(value)} /></span>
+        ) : typeof value === 'string' && value.length > 20_000 ? (
+          <LongText text={value} />
         ) : typeof value === 'string' ? (
           <pre className="code" tabIndex={0} role="group" aria-label={name}><Inert text={value} /></pre>
         ) : (

@@ -97,8 +97,11 @@ export function useLive<T>(key: QueryKey, read: (signal: AbortSignal) => Promise
 }
 
 /** Ready shows content when data is there, and the loading or error state otherwise. */
-export function Ready<T>({ query, children }: { query: UseQueryResult<T>; children: (data: T) => ReactNode }) {
-  if (query.data !== undefined) return <>{children(query.data)}</>;
+export function Ready<T>({ query, early, children }: {
+  query: UseQueryResult<T>; early?: T; children: (data: T) => ReactNode; // early is shown until all data is there
+}) {
+  const data = query.data ?? (query.isError ? undefined : early);
+  if (data !== undefined) return <>{children(data)}</>;
   if (query.isError) return <Failure error={query.error} retry={() => void query.refetch()} />;
   return <Loading />;
 }

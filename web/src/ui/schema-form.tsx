@@ -118,7 +118,8 @@ function Property({ name, schema, isRequired, value, onChange }: {
           long ? (
             <textarea
               id={id}
-              className="input"
+              className="input mono"
+              rows={Math.min(18, Math.max(4, String(value ?? '').split('\n').length + 1))}
               value={String(value ?? '')}
               onChange={(e) => onChange(e.target.value)}
             />

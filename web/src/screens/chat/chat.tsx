@@ -81,6 +81,9 @@ function StartDialog({ onClose }: { onClose: () => void }) {
   );
 }
 
+/** PAGE is how many entries of a conversation are shown at first, and how many more at a time. */
+const PAGE = 200;
+
 interface Upload {
   name: string;
   media_type: string;
@@ -105,6 +108,12 @@ function Room({ id, isCompleted }: { id: string; isCompleted: boolean }) {
   const [files, setFiles] = useState<Upload[]>([]);
   const scroller = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
+  const [shown, setShown] = useState(PAGE);
+  const fromEnd = useRef(0); // keeps what is read in place when earlier messages appear above it
+  useLayoutEffect(() => {
+    if (scroller.current && fromEnd.current > 0) scroller.current.scrollTop = scroller.current.scrollHeight - fromEnd.current;
+    fromEnd.current = 0;
+  }, [shown]);
   useLayoutEffect(() => {
     if (isAtEnd.current && scroller.current) scroller.current.scrollTop = scroller.current.scrollHeight;
   }, [log]);
@@ -130,6 +139,12 @@ function Room({ id, isCompleted }: { id: string; isCompleted: boolean }) {
     }
   };
   const open = log.openTurns.at(-1);
+  const hidden = Math.max(0, log.lines.length - shown);
+  const showEarlier = () => {
+    const el = scroller.current;
+    fromEnd.current = el ? el.scrollHeight - el.scrollTop : 0;
+    setShown(shown + PAGE);
+  };
   return (
     <section className="panel chat-room" aria-label="Conversation">
       <div className="narrow-only" style={{ padding: '0.5rem' }}><Link className="btn" to="/chat">← Conversations</Link></div>
@@ -137,7 +152,8 @@ function Room({ id, isCompleted }: { id: string; isCompleted: boolean }) {
       <div className="chat-log" ref={scroller} role="log" aria-live="polite" aria-label="Messages" tabIndex={0}
         onScroll={(e) => { const el = e.currentTarget; isAtEnd.current = el.scrollHeight - el.scrollTop - el.clientHeight < 60; }}>
         {log.lines.length === 0 && state === 'open' && <Empty title="Nothing said yet"><p>Write a message below.</p></Empty>}
-        {log.lines.map((line) => <LineView key={`${line.turn} ${line.key}`} line={line} conversation={id} onSend={send} />)}
+        {hidden > 0 && <div className="state"><Button onClick={showEarlier}>Show {Math.min(hidden, PAGE)} earlier of {hidden}</Button></div>}
+        {log.lines.slice(hidden).map((line) => <LineView key={`${line.turn} ${line.key}`} line={line} conversation={id} onSend={send} />)}
         {open && log.lines.at(-1)?.kind !== 'answer' && <p className="small soft" role="status">Working…</p>}
       </div>
       {state === 'closed' && <p className="small soft" role="status" style={{ padding: '0 1rem' }}>Connection lost. Reconnecting…</p>}

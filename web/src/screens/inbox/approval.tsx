@@ -1,11 +1,16 @@
-import { useState } from 'react';
+import { useEffect, useRef, useState, type RefObject } from 'react';
 import { Link } from '@tanstack/react-router';
 import { useQueryClient } from '@tanstack/react-query';
 import { api, ok, type Schemas } from '../../api/client';
+import { useTools } from '../../app/data';
 import { useKeys } from '../../app/keyboard';
 import { useAccess } from '../../app/session';
 import { Dialog } from '../../ui/dialog';
+import { CompareView } from '../../ui/diff';
 import { Button, Field, Ready, useLive } from '../../ui/kit';
+import { SchemaForm } from '../../ui/schema-form';
+import { Failure, Loading } from '../../ui/states';
+import { prettyJSON } from '../../lib/diff';
 import { formatAmount } from '../../lib/format';
 import { Ago, Id, Inert } from '../../ui/text';
 import { useNotify } from '../../ui/toast';
@@ -16,18 +21,41 @@ import { subtitle } from './entries';
  * ApprovalCard shows a call that waits for a person, and decides on it. The decision names the hash of the shown card,
  * so that the server refuses it if the card is no longer current.
  */
-export function ApprovalCard({ id, onDone }: { id: string; onDone?: () => void }) {
+export function ApprovalCard({ id, onDone, onReplaced }: { id: string; onDone?: () => void; onReplaced?: (id: string) => void }) {
+  const { can } = useAccess();
   const query = useLive(['approval', id],
     (signal) => ok(api.GET('/api/approvals/{id}/card', { params: { path: { id } }, signal })), { topics: ['approvals'], id });
-  return <section className="panel"><Ready query={query}>{(c) => <Card key={c.shown_hash} card={c} onDone={onDone} />}</Ready></section>;
+  // The keys belong to the entry, not to its loaded card: the list of keys is complete while the card still loads.
+  // A decision needs the card, so keys do nothing before it is shown.
+  const actions = useRef<Actions>({});
+  const card = query.data;
+  useKeys('Approval', can('member') && (!card || card.approval.state === 'pending') ? [
+    { keys: 'a', label: 'Approve', run: () => actions.current.approve?.() },
+    { keys: 'd', label: 'Deny with a reason', run: () => actions.current.deny?.() },
+    ...(card && !card.can_edit ? [] : [{ keys: 'e', label: 'Edit the arguments', run: () => actions.current.edit?.() }]),
+  ] : []);
+  return (
+    <section className="panel">
+      <Ready query={query}>{(c) => <Card key={c.shown_hash} card={c} actions={actions} onDone={onDone} onReplaced={onReplaced} />}</Ready>
+    </section>
+  );
 }
 
-function Card({ card, onDone }: { card: Schemas['ApprovalCard']; onDone?: () => void }) {
+interface Actions {
+  approve?: () => void;
+  deny?: () => void;
+  edit?: () => void;
+}
+
+function Card({ card, actions, onDone, onReplaced }: {
+  card: Schemas['ApprovalCard']; actions: RefObject<Actions>; onDone?: () => void; onReplaced?: (id: string) => void;
+}) {
   const { approval } = card;
   const { can } = useAccess();
   const notify = useNotify();
   const queries = useQueryClient();
   const [isDenying, setDenying] = useState(false);
+  const [isEditing, setEditing] = useState(false);
   const [isBusy, setBusy] = useState(false);
   const isOpen = approval.state === 'pending';
   const mayDecide = isOpen && can('member') && !isBusy;
@@ -47,15 +75,24 @@ function Card({ card, onDone }: { card: Schemas['ApprovalCard']; onDone?: () => 
     setDenying(false);
     void queries.invalidateQueries({ predicate: (q) => ['inbox', 'approval'].includes(String(q.queryKey[0])) });
   };
-  useKeys('Approval', mayDecide ? [
-    { keys: 'a', label: 'Approve', run: () => void decide('approve') },
-    { keys: 'd', label: 'Deny with a reason', run: () => setDenying(true) },
-  ] : []);
+  useEffect(() => {
+    actions.current = mayDecide ? {
+      approve: () => void decide('approve'), deny: () => setDenying(true), edit: () => card.can_edit && setEditing(true),
+    } : {};
+    return () => { actions.current = {}; };
+  });
 
   return (
     <>
       <header><CardTitle tool={approval.tool} args={subtitle(approval.args)} state={approval.state} /></header>
-      <CallBody call={approval} isHidden={card.hidden} facts={[
+      {card.proposed && (
+        <div className="body stack tight">
+          <h3>What a person changed</h3>
+          <CompareView before={card.proposed.args} after={approval.args} title="Proposed and changed arguments" />
+          <p className="small"><Link to="/approvals/$id" params={{ id: card.proposed.approval_id }}>The call as the agent proposed it</Link></p>
+        </div>
+      )}
+      <CallBody call={approval} isHidden={card.hidden} reveal={isOpen ? approval.id : undefined} facts={[
         ['Run', card.run_id && <Link key="r" to="/runs/$id" params={{ id: card.run_id }}><Id id={card.run_id} /></Link>],
         ['Cost so far', formatAmount(card.spent)],
         ['Expires', isOpen && <Ago key="e" time={approval.expires_at} />],
@@ -66,16 +103,23 @@ function Card({ card, onDone }: { card: Schemas['ApprovalCard']; onDone?: () => 
         <footer className="sticky-foot">
           <Button kind="main" disabled={isBusy} onClick={() => void decide('approve')}>Approve <kbd>a</kbd></Button>
           <Button disabled={isBusy} onClick={() => setDenying(true)}>Deny… <kbd>d</kbd></Button>
+          {card.can_edit && <Button kind="quiet" disabled={isBusy} onClick={() => setEditing(true)}>Edit… <kbd>e</kbd></Button>}
         </footer>
       ) : (
         <footer className="sticky-foot">
           <span className="soft">{LOCKED[approval.state] ?? `This call is ${approval.state}.`}</span>
-          {card.replaced_by && <Link className="btn main" to="/approvals/$id" params={{ id: card.replaced_by }}>See what it would do now</Link>}
-          <Link className="btn" to="/operations/$id" params={{ id: approval.operation_id }}>See what happened</Link>
+          {card.replaced_by && <Link className="btn main" to="/approvals/$id" params={{ id: card.replaced_by }}>
+            {approval.state === 'replaced' ? 'See the changed call' : 'See what it would do now'}</Link>}
+          <Link className={card.replaced_by ? 'btn' : 'btn main'} to="/operations/$id" params={{ id: approval.operation_id }}>See what happened</Link>
         </footer>
       )}
       {isDenying && <Reason title={`Deny ${approval.tool}?`} verb="Deny" help="The agent receives this text."
         onClose={() => setDenying(false)} onGive={(text) => decide('deny', text)} />}
+      {isEditing && <EditDialog card={card} onClose={() => setEditing(false)} onEdited={(id) => {
+        setEditing(false);
+        notify.done('The changed call waits for approval; the first one is replaced');
+        onReplaced?.(id);
+      }} />}
     </>
   );
 }
@@ -84,9 +128,54 @@ const LOCKED: Record<string, string> = {
   approved: 'This call was approved.',
   denied: 'This call was denied.',
   expired: 'Nobody answered in time. A new call asks again.',
-  stale: 'What this call was based on has changed. Nothing ran; a new call asks again.',
-  cancelled: 'The run of this call ended. Nothing ran.',
+  lapsed: 'This call can no longer run: what it was based on has changed, or its run ended. Nothing ran.',
+  replaced: 'A person changed the arguments. This call did not run; the changed one asks instead.',
 };
+
+// EditDialog changes the arguments of a call. The change becomes a new call, which waits for its own approval.
+function EditDialog({ card, onClose, onEdited }: { card: Schemas['ApprovalCard']; onClose: () => void; onEdited: (id: string) => void }) {
+  const { approval } = card;
+  const tools = useTools();
+  const queries = useQueryClient();
+  const [value, setValue] = useState<Record<string, unknown>>(() => JSON.parse(approval.args) as Record<string, unknown>);
+  const [comment, setComment] = useState('');
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const tool = tools.data?.tools?.find((t) => t.id === approval.tool);
+  const after = JSON.stringify(value);
+  const isSame = prettyJSON(after) === prettyJSON(approval.args);
+  const save = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      const next = await ok(api.POST('/api/approvals/{id}/edit', {
+        params: { path: { id: approval.id } }, body: { args: value, comment: comment || undefined, shown_hash: card.shown_hash },
+      }));
+      void queries.invalidateQueries({ predicate: (q) => ['inbox', 'approval'].includes(String(q.queryKey[0])) });
+      onEdited(next.id);
+    } catch (e) {
+      setError(e);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={`Edit ${approval.tool}`} wide onClose={onClose}>
+      <form className="stack" onSubmit={(e) => { e.preventDefault(); void save(); }}>
+        <p className="soft">The changed arguments make a new call. It asks again, with a fresh preview; this one does not run.</p>
+        {tools.isPending ? <Loading rows={3} /> : <SchemaForm schema={tool?.parameters ?? { additionalProperties: true }} value={value} onChange={setValue} />}
+        {!isSame && <CompareView before={approval.args} after={after} title="Your changes" />}
+        <Field label="Comment (optional)" help="The agent receives it with the changed arguments.">
+          {(id) => <input id={id} className="input" value={comment} onChange={(e) => setComment(e.target.value)} />}
+        </Field>
+        {error !== null && <Failure error={error} />}
+        <div className="actions">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="main" type="submit" disabled={isBusy || isSame}>Replace the call</Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
 
 /** Reason asks for a text and then acts. */
 export function Reason({ title, verb, help, onClose, onGive }: {

@@ -1,9 +1,13 @@
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
+import { useQuery } from '@tanstack/react-query';
+import { api, ok } from '../../api/client';
 import { useAgentName, useTools } from '../../app/data';
+import { useAccess } from '../../app/session';
 import { PreviewView } from '../../ui/diff';
 import { ArgsView } from '../../ui/json';
-import { Facts, StateTag, Tag } from '../../ui/kit';
+import { Button, Facts, StateTag, Tag } from '../../ui/kit';
+import { Failure } from '../../ui/states';
 import { Ago, Id, Inert } from '../../ui/text';
 
 /** EFFECTS says in words what each effect class means for the person who decides. */
@@ -19,13 +23,23 @@ export const EFFECTS: Record<string, string> = {
 const HIDDEN = '[REDACTED]';
 
 /** CallBody shows what a call would do: reason, the change, arguments, and facts for the decision. */
-export function CallBody({ call, facts = [], isHidden, previewLabel = 'What would change' }: {
+export function CallBody({ call, facts = [], isHidden, reveal, previewLabel = 'What would change' }: {
   call: { agent_id: string; tool: string; args: string; preview?: string; reason?: string; why?: string; created_at: string;
     operation_id?: string; call_id: string; state: string };
   facts?: [string, ReactNode][];
   previewLabel?: string;
   isHidden?: boolean;
+  reveal?: string; // the approval whose secrets an owner may see
 }) {
+  const { can } = useAccess();
+  const [isRevealed, setRevealed] = useState(false);
+  const secret = useQuery({
+    queryKey: ['revealed', reveal, call.call_id], enabled: isRevealed && reveal !== undefined, gcTime: 0, staleTime: 0,
+    queryFn: ({ signal }) => ok(api.GET('/api/approvals/{id}/revealed', { params: { path: { id: reveal ?? '' } }, signal })),
+  });
+  const shown = isRevealed && secret.data ? secret.data : null;
+  const args = shown?.args ?? call.args;
+  const preview = shown?.preview || call.preview;
   const nameOf = useAgentName();
   const tools = useTools();
   const tool = tools.data?.tools?.find((t) => t.id === call.tool);
@@ -39,17 +53,25 @@ export function CallBody({ call, facts = [], isHidden, previewLabel = 'What woul
         </p>
       )}
       {hides && (
-        <p className="small"><Tag tone="wait">hidden</Tag> A stored secret is part of this call. It is shown as <code>{HIDDEN}</code>.</p>
+        <div className="row wrap small">
+          <Tag tone="wait">{shown ? 'shown' : 'hidden'}</Tag>
+          {shown ? <span>The secrets of this call are visible on this page.</span>
+            : <span>A stored secret is part of this call. It is shown as <code>{HIDDEN}</code>.{reveal && !can('owner') && ' An owner can show it.'}</span>}
+          {reveal && can('owner') && (
+            <Button onClick={() => setRevealed(!isRevealed)}>{isRevealed ? 'Hide' : 'Show what is hidden'}</Button>
+          )}
+        </div>
       )}
-      {call.preview && (
+      {isRevealed && secret.isError && <Failure error={secret.error} />}
+      {preview && (
         <section className="stack tight">
           <h3>{previewLabel}</h3>
-          <PreviewView preview={call.preview} />
+          <PreviewView preview={preview} />
         </section>
       )}
       <section className="stack tight">
         <h3>Arguments</h3>
-        <ArgsView args={call.args} />
+        <ArgsView args={args} />
       </section>
       <Facts facts={[
         ['Agent', <Link key="a" to="/agents/$id" params={{ id: call.agent_id }}><Inert text={nameOf(call.agent_id)} /></Link>],

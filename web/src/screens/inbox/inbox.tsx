@@ -58,7 +58,7 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
   };
   const afterDecision = () => {
     const at = current ? entries.indexOf(current) : 0;
-    open((entries[at + 1] ?? entries[at - 1])?.key);
+    open((entries[at + 1] ?? entries[at - 1] ?? entries[at])?.key); // the last entry stays, with what came of it
   };
   const toggle = (key: string) => setPicked((old) => {
     const next = new Set(old);
@@ -128,8 +128,8 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
       </div>
       <div className="inbox-card stack">
         <div className="narrow-only"><Button onClick={() => open(undefined)}>← Inbox</Button></div>
-        {current ? <Card entry={current} onDone={afterDecision} /> : isGone && search.open ? (
-          <Gone id={search.open} onNext={() => open(entries[lastAt.current]?.key ?? entries[0]?.key)} />
+        {current ? <Card entry={current} onDone={afterDecision} onReplaced={open} /> : isGone && search.open ? (
+          <Gone id={search.open} hasNext={entries.length > 0} onNext={() => open(entries[lastAt.current]?.key ?? entries[0]?.key)} />
         ) : null}
       </div>
       {isDenying && <Reason title={`Deny ${picked.size} selected?`} verb="Deny all" help="Each agent receives this text."
@@ -170,10 +170,10 @@ function Row({ entry, isCurrent, isPicked, outcome, onOpen, onPick }: {
   );
 }
 
-function Card({ entry, onDone }: { entry: Entry; onDone: () => void }) {
+function Card({ entry, onDone, onReplaced }: { entry: Entry; onDone: () => void; onReplaced: (id: string) => void }) {
   switch (entry.kind) {
     case 'approval':
-      return <ApprovalCard key={entry.key} id={entry.key} onDone={onDone} />;
+      return <ApprovalCard key={entry.key} id={entry.key} onDone={onDone} onReplaced={onReplaced} />;
     case 'proposal':
       return <ProposalCard key={entry.key} id={entry.key} onDone={onDone} />;
     case 'unknown':
@@ -191,13 +191,13 @@ function Card({ entry, onDone }: { entry: Entry; onDone: () => void }) {
 
 // Gone stands for an entry that was answered while it was shown. Its card stays, locked, so that nothing moves under
 // the person's hands.
-function Gone({ id, onNext }: { id: string; onNext: () => void }) {
+function Gone({ id, hasNext, onNext }: { id: string; hasNext: boolean; onNext: () => void }) {
   return (
     <>
       {id.startsWith('apr_') ? <ApprovalCard id={id} /> : id.startsWith('prop_') ? <ProposalCard id={id} /> : (
         <div className="panel"><Empty title="This is answered" /></div>
       )}
-      <div><Button onClick={onNext}>Next entry <kbd>j</kbd></Button></div>
+      <div><Button onClick={onNext}>{hasNext ? <>Next entry <kbd>j</kbd></> : 'Close'}</Button></div>
     </>
   );
 }

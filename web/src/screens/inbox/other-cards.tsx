@@ -8,6 +8,7 @@ import { useAccess } from '../../app/session';
 import { formatAmount } from '../../lib/format';
 import { JSONView } from '../../ui/json';
 import { Button, Facts, Field, Panel, Ready, StateTag, useLive } from '../../ui/kit';
+import { Failure } from '../../ui/states';
 import { Ago, Id, Inert } from '../../ui/text';
 import { useNotify } from '../../ui/toast';
 import { Reason } from './approval';
@@ -102,6 +103,7 @@ export function UnknownCard({ operation, onDone }: { operation: Schemas['Operati
           The request left Reeve, but no answer proves what happened. Look at the other side, then say what you found.
         </p>
         <Evidence operation={operation} />
+        {operation.effect === 'verifiable' && can('member') && <LookUp operation={operation} />}
       </div>
       {can('member') && (
         <footer className="sticky-foot">
@@ -111,6 +113,37 @@ export function UnknownCard({ operation, onDone }: { operation: Schemas['Operati
         </footer>
       )}
     </section>
+  );
+}
+
+const OUTCOMES: Record<string, string> = {
+  applied: 'The tool says: it happened.', not_applied: 'The tool says: it did not happen.', cannot_tell: 'The tool cannot tell.',
+};
+
+// LookUp asks the tool what happened. The answer decides nothing by itself.
+function LookUp({ operation }: { operation: Schemas['Operation'] }) {
+  const [answer, setAnswer] = useState<Schemas['LookUpResult'] | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const ask = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      setAnswer(await ok(api.POST('/api/operations/{id}/lookup', { params: { path: { id: operation.id } } })));
+    } catch (e) {
+      setError(e);
+    }
+    setBusy(false);
+  };
+  return (
+    <div className="stack tight">
+      <div className="row wrap">
+        <Button disabled={isBusy} onClick={() => void ask()}>{isBusy ? 'Asking…' : 'Ask the tool again'}</Button>
+        {answer && <span role="status">{OUTCOMES[answer.outcome]}</span>}
+      </div>
+      {answer?.found && <JSONView text={answer.found} label="What the tool found" />}
+      {error !== null && <Failure error={error} />}
+    </div>
   );
 }
 
@@ -124,7 +157,7 @@ function Evidence({ operation }: { operation: Schemas['Operation'] }) {
         ['What is known', operation.message && <Inert key="m" text={operation.message} />],
         ['Code', operation.code],
         ['Effect', operation.effect],
-        ['Look-up', operation.effect === 'verifiable' ? 'the tool was asked and could not tell' : 'the tool has none'],
+        ['Look-up', operation.effect === 'verifiable' ? 'the tool was asked and could not tell; you can ask it again' : 'the tool has none'],
         ['Attempts', String(operation.attempts)],
         ['Sent', <Ago key="s" time={operation.created_at} />],
         ['Explanation', <Link key="o" to="/operations/$id" params={{ id: operation.id }}>operation <Id id={operation.id} /></Link>],

@@ -8,9 +8,10 @@ import { compactRows, layoutTimeline, span, type TimelineRow } from '../../lib/t
 import { Dialog } from '../../ui/dialog';
 import { JSONView } from '../../ui/json';
 import { Button, Facts, Page, Panel, Ready, StateTag, Tag, useLive } from '../../ui/kit';
-import { Empty } from '../../ui/states';
+import { Empty, Failure } from '../../ui/states';
 import { Ago, Id, Inert } from '../../ui/text';
 import { VirtualList } from '../../ui/virtual';
+import { subtitle } from '../inbox/entries';
 import { useDecision } from '../inbox/other-cards';
 import { REASONS } from './runs';
 
@@ -21,6 +22,7 @@ export function RunScreen() {
   const nameOf = useAgentName();
   const { isBusy, decide } = useDecision();
   const [isCancelling, setCancelling] = useState(false);
+  const [isUndoing, setUndoing] = useState(false);
   const query = useLive(['run', id], (signal) => ok(api.GET('/api/runs/{id}', { params: { path: { id } }, signal })),
     { topics: ['runs'], id });
   const run = query.data;
@@ -31,7 +33,10 @@ export function RunScreen() {
   };
   return (
     <Page title={run ? <>Run of <Inert text={nameOf(run.agent_id)} /></> : 'Run'} tag={run && <StateTag state={run.state} />}
-      actions={isOpen && can('member') && <Button kind="bad" disabled={isBusy} onClick={() => setCancelling(true)}>Cancel run</Button>}>
+      actions={run && can('member') && (isOpen
+        ? <Button kind="bad" disabled={isBusy} onClick={() => setCancelling(true)}>Cancel run</Button>
+        : <Button onClick={() => setUndoing(true)}>Undo run…</Button>)}>
+      {isUndoing && <UndoDialog id={id} onClose={() => setUndoing(false)} />}
       <Ready query={query}>{(run) => <><RunFacts run={run} /><Timeline run={run} /></>}</Ready>
       {isCancelling && (
         <Dialog title="Cancel this run?" onClose={() => setCancelling(false)}>
@@ -43,6 +48,72 @@ export function RunScreen() {
         </Dialog>
       )}
     </Page>
+  );
+}
+
+// UndoDialog lists what an undo of the run does, in its order, and what cannot be undone; then it undoes.
+function UndoDialog({ id, onClose }: { id: string; onClose: () => void }) {
+  const [done, setDone] = useState<Schemas['UndoPlan'][] | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const plan = useLive(['run-undo', id], (signal) => ok(api.GET('/api/runs/{id}/undo', { params: { path: { id } }, signal })), {});
+  const undo = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      setDone((await ok(api.POST('/api/runs/{id}/undo', { params: { path: { id } } }))).steps ?? []);
+    } catch (e) {
+      setError(e);
+    }
+    setBusy(false);
+  };
+  return (
+    <Dialog title="Undo this run?" wide onClose={onClose}>
+      <Ready query={plan}>
+        {(data) => {
+          const steps = done ?? data.steps ?? [];
+          const possible = steps.filter((s) => s.can_undo);
+          const rest = steps.filter((s) => !s.can_undo);
+          return (
+            <>
+              {steps.length === 0 && <p>This run changed nothing.</p>}
+              {!done && possible.length > 0 && <p className="soft">The latest change is undone first. The gate checks each undo like any other call.</p>}
+              {done ? <UndoList label="What came of it" steps={steps} /> : (
+                <>
+                  {possible.length > 0 && <UndoList label="Is undone, in this order" steps={possible} />}
+                  {rest.length > 0 && <UndoList label="Cannot be undone" steps={rest} />}
+                </>
+              )}
+              {error !== null && <Failure error={error} />}
+              <div className="actions">
+                <Button onClick={onClose}>{done || possible.length === 0 ? 'Close' : 'Cancel'}</Button>
+                {!done && possible.length > 0 && (
+                  <Button kind="main" disabled={isBusy} onClick={() => void undo()}>Undo {possible.length} {possible.length === 1 ? 'change' : 'changes'}</Button>
+                )}
+              </div>
+            </>
+          );
+        }}
+      </Ready>
+    </Dialog>
+  );
+}
+
+function UndoList({ label, steps }: { label: string; steps: Schemas['UndoPlan'][] }) {
+  return (
+    <section aria-label={label}>
+      <h3>{label}</h3>
+      <ol className="undo-list">
+        {steps.slice(0, 500).map((s) => (
+          <li key={s.operation_id}>
+            <Link className="mono" to="/operations/$id" params={{ id: s.operation_id }}>{s.tool}</Link>
+            <span className="soft cut"><Inert text={subtitle(s.undo ? JSON.stringify(s.undo.args) : undefined)} /></span>
+            <span className="soft">{s.why && <Inert text={s.why} />}</span>
+          </li>
+        ))}
+      </ol>
+      {steps.length > 500 && <p className="small soft">and {steps.length - 500} more</p>}
+    </section>
   );
 }
 
@@ -74,7 +145,8 @@ function RunFacts({ run }: { run: Schemas['Run'] }) {
   );
 }
 
-async function readSteps(run: Schemas['Run'], signal: AbortSignal): Promise<Schemas['Message'][]> {
+// readSteps reads all steps of a run. onPart gets what is read so far, after each page.
+async function readSteps(run: Schemas['Run'], signal: AbortSignal, onPart: (steps: Schemas['Message'][]) => void): Promise<Schemas['Message'][]> {
   const out: Schemas['Message'][] = [];
   for (let cursor: string | undefined; ; ) {
     const page: Schemas['MessageList'] = await ok(api.GET('/api/agents/{agentId}/messages', {
@@ -82,7 +154,8 @@ async function readSteps(run: Schemas['Run'], signal: AbortSignal): Promise<Sche
     }));
     out.push(...(page.messages ?? []));
     cursor = page.next_cursor || undefined;
-    if (!cursor) return out;
+    if (!cursor || signal.aborted) return out;
+    onPart([...out]);
   }
 }
 
@@ -90,9 +163,10 @@ function Timeline({ run }: { run: Schemas['Run'] }) {
   const [isCompact, setCompact] = useState(false);
   const [onlyFailed, setOnlyFailed] = useState(false);
   const [open, setOpen] = useState<TimelineRow | null>(null);
-  const query = useLive(['steps', run.id], (signal) => readSteps(run, signal),
+  const [part, setPart] = useState<Schemas['Message'][]>([]); // shown until all steps of a long run are read
+  const query = useLive(['steps', run.id], (signal) => readSteps(run, signal, setPart),
     { topics: ['runs', 'operations', 'approvals'], id: run.id });
-  const rows = useMemo(() => layoutTimeline(query.data ?? []), [query.data]);
+  const rows = useMemo(() => layoutTimeline(query.data ?? part), [query.data, part]);
   const from = Math.min(Date.parse(run.started_at), ...rows.slice(0, 1).map((r) => r.start));
   const to = run.finished_at ? Date.parse(run.finished_at) : Date.now();
   const failed = useMemo(() => rows.filter((r) => r.isFailed), [rows]);
@@ -107,7 +181,7 @@ function Timeline({ run }: { run: Schemas['Run'] }) {
         <label className="row small"><input type="checkbox" checked={isCompact} onChange={(e) => setCompact(e.target.checked)} /> compact</label>
       </>
     }>
-      <Ready query={query}>
+      <Ready query={query} early={part.length > 0 ? part : undefined}>
         {() => rows.length === 0 ? <Empty title="No steps yet"><p>Answers and calls appear here as they happen.</p></Empty> : (
           <>
             <div className="wf-list">

@@ -1,0 +1,79 @@
+package gate
+
+import (
+	"context"
+
+	"reeve"
+	"reeve/internal/store"
+)
+
+// Reveal returns the exact arguments of a call that an approval is about, and its preview without redaction. Nothing of
+// that is recorded. The preview is empty if the tool has none; it fails if the call would be refused now.
+func (g *Gate) Reveal(ctx context.Context, workspace, approval string) (args, preview string, err error) {
+	var op reeve.Operation
+	if err := g.DB.View(ctx, func(s *store.Snap) error {
+		a, err := s.Ledger().GetApproval(ctx, workspace, approval)
+		if err == nil {
+			op, err = s.Ledger().GetOperation(ctx, workspace, a.OperationID)
+		}
+		return err
+	}); err != nil {
+		return "", "", err
+	}
+	g.viewCache.invalidateAgents(workspace) // no write follows that would detect an outdated view
+	req, err := g.loadRequest(ctx, op)
+	if err != nil {
+		return "", "", err
+	}
+	args = string(req.call.Args)
+	req.resumed, req.approval, req.proposal, req.hasCallerID = nil, nil, nil, false
+	req.call.Run, req.call.PreviewOnly, req.showsSecrets = "", true, true
+	if e, ok := req.view.workspace.tools[op.Tool]; !ok || e.tool.Preview == nil || op.State != reeve.Parked {
+		return args, "", nil
+	}
+	d := g.decide(ctx, req)
+	if d.refusal != nil || d.preview == nil {
+		return args, "", d.refusal
+	}
+	return args, d.preview.Change, nil
+}
+
+// LookUp asks the tool of an operation with unknown outcome whether it took effect, and returns the answer with what
+// the tool found, without secrets. It records nothing and sends nothing again.
+func (g *Gate) LookUp(ctx context.Context, workspace, operation string) (what reeve.Outcome, found string, err error) {
+	var op reeve.Operation
+	if err := g.DB.View(ctx, func(s *store.Snap) (err error) {
+		op, err = s.Ledger().GetOperation(ctx, workspace, operation)
+		return err
+	}); err != nil {
+		return "", "", err
+	}
+	if op.State != reeve.Unknown {
+		return "", "", reeve.Errorf(reeve.Conflict, "operation %s is %s, so its outcome is known or still open", op.ID,
+			op.State).Hintf("read the operation again")
+	}
+	g.viewCache.invalidateAgents(workspace)
+	req, err := g.loadRequest(ctx, op)
+	if err != nil {
+		return "", "", err
+	}
+	d, callable := req.resumeDecision()
+	if !callable || d.tool().Verify == nil {
+		return "", "", reeve.Errorf(reeve.Unsupported, "the tool %q cannot look up what happened", op.Tool).
+			Hintf("look at the other side, then resolve the operation")
+	}
+	if err := req.checkNotStopped(); err != nil {
+		return "", "", err
+	}
+	inv := d.invocation(op.CallID, op.Attempts)
+	defer inv.Close()
+	type answer struct {
+		what reeve.Outcome
+		text string
+	}
+	out, err := runWithTimeout(ctx, d.tool().Timeout(), func(ctx context.Context) (a answer, err error) {
+		what, v, err := d.tool().Verify(ctx, inv)
+		return answer{what, g.renderValue(v)}, err
+	})
+	return out.what, d.redactAndTruncate(out.text), err
+}

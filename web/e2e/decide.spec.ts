@@ -1,0 +1,157 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type IncomingMessage, type ServerResponse } from 'node:http';
+import { expect, signIn, test } from './fixtures';
+
+type Row = { id: string; tool: string; state: string; operation_id: string };
+
+test('C02 on a fresh server three clicks approve, explain and undo an action', async ({ page, server }) => {
+  await page.goto(server.link);
+  const card = page.locator('.inbox-card');
+  await expect(card).toContainText('The week at Fernhill Nursery');
+  await expect(card.locator('.diff-line.add').first()).toBeVisible();
+  await expect.poll(async () => (await server.call('GET', 'runs')).runs[0]?.state).toBe('completed'); // the plan to apply
+  await card.getByRole('button', { name: /^Approve/ }).click();
+  await card.getByRole('link', { name: 'See what happened' }).click();
+  await expect(page.locator('.ladder')).toContainText('approved by owner');
+  await expect(page.getByRole('heading', { level: 1, name: 'file_write' })).toBeVisible();
+  const undo = page.getByRole('region', { name: 'Undo' });
+  await expect(undo).toContainText('delete /shared/week.md');
+  await undo.getByRole('button', { name: 'Undo' }).click();
+  await expect(page.getByRole('heading', { level: 1, name: 'file_delete' })).toBeVisible();
+  const ops = (await server.call('GET', 'operations')).operations as Row[];
+  expect(ops.map((o) => `${o.tool} ${o.state}`)).toEqual(expect.arrayContaining(['file_write committed', 'file_delete committed']));
+});
+
+test('C05 the list of keys is complete while the card loads, and the page works offline', async ({ signedIn: page }) => {
+  let release = () => {};
+  const held = new Promise<void>((resolve) => { release = resolve; });
+  await page.route('**/api/approvals/*/card', async (route) => {
+    await held;
+    await route.continue().catch(() => {}); // the page may have aborted it
+  });
+  await page.reload();
+  const current = page.locator('[data-current]');
+  const keys = page.getByRole('dialog', { name: 'Keyboard' });
+  await expect(current).toContainText('file_write');
+  await page.keyboard.press('?');
+  for (const label of ['Approve', 'Deny with a reason', 'Edit the arguments', 'Next entry', 'Select or unselect']) await expect(keys).toContainText(label);
+  await page.keyboard.press('Escape');
+  await expect(keys).toHaveCount(0);
+  await page.keyboard.press('a'); // nothing is shown yet, so nothing is approved
+  await page.evaluate(() => window.dispatchEvent(new Event('offline'))); // a browser without a network still reaches the server
+  await page.keyboard.press('j');
+  await expect(current).toContainText('users_send');
+  await page.keyboard.press('k');
+  await expect(current).toContainText('file_write');
+  release();
+  await expect(page.locator('.inbox-card')).toContainText('New figures arrived');
+  await page.keyboard.press('?');
+  await expect(keys).toContainText('Approve');
+  await expect(keys).toContainText('Edit the arguments');
+});
+
+test('C05 C06 arguments are edited by keyboard, shown as a diff, and the original is replaced', async ({ signedIn: page, server }) => {
+  const before = (await server.call('GET', 'approvals?state=pending')).approvals as Row[];
+  const first = before.find((a) => a.tool === 'file_write');
+  const card = page.locator('.inbox-card');
+  await expect(card).toContainText('New figures arrived');
+  await page.keyboard.press('e');
+  const dialog = page.getByRole('dialog', { name: 'Edit file_write' });
+  await dialog.getByLabel(/^content/).fill('# Weekly report\n\nOrders are up by 5 %.\n');
+  await expect(dialog.locator('.diff')).toContainText('Orders are up by 5 %.');
+  await dialog.getByRole('button', { name: 'Replace the call' }).focus();
+  await page.keyboard.press('Enter');
+  await expect(dialog).toHaveCount(0);
+  await expect(card).toContainText('What a person changed');
+  await expect(card.locator('.diff').first()).toContainText('5 %');
+  await expect(card.locator('.diff').first()).toContainText('6 %');
+  const replaced = await server.call('GET', `approvals/${first?.id}/card`);
+  expect(replaced.approval).toMatchObject({ state: 'replaced', decided_by: 'owner' });
+  await expect(server.call('POST', `approvals/${first?.id}/decision`, { decision: 'approve' })).rejects.toThrow(/409/);
+  await page.keyboard.press('a');
+  await expect.poll(async () => (await server.call('GET', `approvals/${replaced.replaced_by}`)).state).toBe('approved');
+  const op = (await server.call('GET', `approvals/${replaced.replaced_by}`)).operation_id;
+  await expect.poll(async () => (await server.call('GET', `operations/${op}`)).state).toBe('committed');
+  expect((await server.call('GET', `operations/${first?.operation_id}`)).state).toBe('denied');
+  await page.goto(`${server.url}/approvals/${first?.id}`);
+  await expect(page.getByText('A person changed the arguments.')).toBeVisible();
+  await page.getByRole('link', { name: 'See the changed call' }).click();
+  await expect(page).toHaveURL(new RegExp(`${replaced.replaced_by}$`));
+});
+
+test('C04 what is hidden is marked, and an owner can reveal it', async ({ signedIn: page, server, seeded, browser }) => {
+  const secret = 'hunter2-is-a-long-secret';
+  await server.call('PATCH', `agents/${seeded.writer}`, { policy: { tools: { file_write: 'allow' } } });
+  await server.call('POST', `agents/${seeded.writer}/calls`, { tool: 'file_write', args: { path: '/shared/keys.txt', content: `key=${secret}\n` } });
+  await server.call('PUT', 'secrets/DOOR', { value: secret });
+  await server.call('PATCH', `agents/${seeded.writer}`, { policy: { tools: { file_write: 'ask' } } });
+  await server.call('POST', `agents/${seeded.writer}/calls`, { tool: 'file_write', args: { path: '/shared/keys.txt', overwrite: true, content: 'key=none\n' } });
+  const pending = (await server.call('GET', 'approvals?state=pending')).approvals as Row[];
+  await page.goto(`${server.url}/approvals/${pending[0]?.id}`);
+  const main = page.locator('main');
+  await expect(main).toContainText('key=[REDACTED]');
+  await expect(main.getByText('hidden', { exact: true })).toBeVisible();
+  await main.getByRole('button', { name: 'Show what is hidden' }).click();
+  await expect(main).toContainText(`key=${secret}`);
+  await main.getByRole('button', { name: 'Hide' }).click();
+  await expect(main).not.toContainText(secret);
+  const member = await server.call('POST', 'tokens', { name: 'worker', role: 'member' });
+  await expect(server.call('GET', `approvals/${pending[0]?.id}/revealed`, undefined, member.token)).rejects.toThrow(/403/);
+  const other = await (await browser.newContext()).newPage();
+  await signIn(other, server, member.token);
+  await other.goto(`${server.url}/approvals/${pending[0]?.id}`);
+  await expect(other.locator('main')).toContainText('An owner can show it.');
+  await expect(other.getByRole('button', { name: 'Show what is hidden' })).toHaveCount(0);
+  await other.context().close();
+});
+
+test('C09 an unknown outcome shows its evidence, and a person says what happened', async ({ signedIn: page, server, seeded }) => {
+  let sent = 0;
+  let knows = false; // whether the other side answers at all
+  const remote = createServer((request: IncomingMessage, response: ServerResponse) => {
+    if (request.method === 'GET') return void response.writeHead(knows ? 200 : 503).end();
+    sent++;
+    if (!knows) return void request.socket.destroy();
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}');
+  }).listen(0, '127.0.0.1');
+  await once(remote, 'listening');
+  const base = `http://127.0.0.1:${(remote.address() as AddressInfo).port}`;
+  const parameters = { type: 'object', properties: { item: { type: 'string' } }, required: ['item'], additionalProperties: false };
+  await server.call('POST', 'tools', {
+    id: 'parcel_order', description: 'Order a parcel', effect: 'verifiable', tier: 'side_effecting', timeout_ms: 1000, parameters,
+    spec: { method: 'POST', url: `${base}/orders`, verify: { method: 'GET', url: `${base}/orders/{operation_id}`, applied: [200], not_applied: [404] } },
+  });
+  await server.call('POST', `agents/${seeded.clerk}/tools`, { tool_id: 'parcel_order' });
+  await server.call('PATCH', `agents/${seeded.clerk}`, { policy: { tools: { parcel_order: 'allow' } } });
+  const unknown = async () => ((await server.call('GET', 'inbox')).unknown ?? []) as Row[];
+  for (const item of ['fern', 'moss', 'ivy']) {
+    await server.call('POST', `agents/${seeded.clerk}/calls`, { tool: 'parcel_order', args: { item } });
+  }
+  await expect.poll(async () => (await unknown()).length, { timeout: 20_000 }).toBe(3);
+  const ids = (await unknown()).map((o) => o.id);
+  const card = page.locator('.inbox-card');
+  const open = async (id: string | undefined) => {
+    await page.goto(`${server.url}/inbox?open=${id}`);
+    await expect(card).toContainText('no answer proves what happened');
+    await expect(card.getByRole('group', { name: 'Arguments' })).toContainText('item');
+  };
+  await open(ids[0]);
+  await card.getByRole('button', { name: 'Ask the tool again' }).click();
+  await expect(card.getByRole('status')).toContainText('cannot tell');
+  knows = true;
+  await card.getByRole('button', { name: 'Ask the tool again' }).click();
+  await expect(card.getByRole('status')).toContainText('it happened');
+  expect(sent).toBe(3); // looking up sends nothing
+  await card.getByRole('button', { name: 'It happened' }).click();
+  await expect.poll(async () => (await server.call('GET', `operations/${ids[0]}`)).state).toBe('committed');
+  await open(ids[1]);
+  await card.getByRole('button', { name: 'It did not, run it again' }).click();
+  await expect.poll(async () => (await server.call('GET', `operations/${ids[1]}`)).state).toBe('committed');
+  expect(sent).toBe(4);
+  await open(ids[2]);
+  await card.getByRole('button', { name: 'Skip' }).click();
+  await expect.poll(async () => (await server.call('GET', `operations/${ids[2]}`)).resolution).toBe('skip');
+  expect((await server.call('GET', `operations/${ids[2]}`)).state).toBe('unknown');
+  await expect.poll(async () => (await unknown()).length).toBe(0);
+  remote.close();
+});
