@@ -360,7 +360,7 @@ func (h *Host) Handler(ctx context.Context) (http.Handler, error) {
 	api := httpapi.Config{DB: h.db, Gate: p.gate, Scheduler: h.runs.scheduler, Queue: p.queue,
 		Planner: p.planner, Chat: p.chat, Notes: p.notes, Consolidator: h.runs.keeper, Automations: p.automations,
 		ScriptJobs:  p.scriptJobs,
-		Delegations: p.delegation, Branches: p.branches,
+		Delegations: p.delegation, Branches: p.branches, Requests: agent.RequestReader{DB: h.db},
 		Streams: h.streams, Log: h.log, Version: Version, StartedAt: h.started, Hosts: cfg.Hosts, Origins: cfg.Origins,
 		Rate: cfg.Rate, Burst: cfg.Burst, Heartbeat: cfg.Heartbeat, Doctor: h.checkHealth, Ready: h.checkReady,
 		IsHeld: h.isHeld,

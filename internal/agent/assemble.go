@@ -96,6 +96,7 @@ func (v *turn) assembleRequest(ctx context.Context) (r model.Request, err error)
 // assemblyInput gathers the input of the assembler. The settings bound how much it reads, whatever the length of the
 // conversation.
 func (v *turn) assemblyInput(ctx context.Context) (AssemblyInput, error) {
+	v.leftOut = []reeve.Omission{}
 	in := AssemblyInput{WorkspaceID: v.run.WorkspaceID, AgentID: v.run.AgentID, ConversationID: v.conversation(),
 		TurnID: v.run.ID, UserID: v.run.UserID, Agent: v.agent.Name,
 		ModelProfileID: v.set.Model, Instructions: insertVariables(v.set.Instructions, v.log.info.Variables,

@@ -68,6 +68,10 @@ type turn struct {
 	clientTools  []model.Tool    // tools that the client itself executes
 	isClientTool map[string]bool // by tool name
 	base         *model.Request  // request at the beginning of the turn; nil until assembled
+	isBaseStored bool
+	leftOut      []reeve.Omission // what base does not show
+	// showsUntrusted is true if the model was shown notes from an untrusted source, which its own notes may repeat.
+	showsUntrusted bool
 	// summarizeUpTo is the last turn or run that should be summarized, because the model no longer gets all of them.
 	summarizeUpTo   string
 	deferred        map[string]bool // by action: calls whose results come later

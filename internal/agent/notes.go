@@ -65,6 +65,10 @@ func (v *turn) recallNotes(ctx context.Context, s *store.Snap, vector []float32)
 	if err != nil {
 		return nil, err
 	}
+	if len(hits) == maxMatchingNotes {
+		v.leaveOut("notes", "", "only the %d notes that fit the message best are shown, and the %d pinned or latest ones",
+			maxMatchingNotes, maxLatestNotes)
+	}
 	var notes []reeve.Note
 	for _, h := range hits {
 		notes = append(notes, h.Note)
@@ -73,6 +77,9 @@ func (v *turn) recallNotes(ctx context.Context, s *store.Snap, vector []float32)
 		if !slices.ContainsFunc(notes, func(m reeve.Note) bool { return m.ID == n.ID }) {
 			notes = append(notes, n)
 		}
+	}
+	if slices.ContainsFunc(notes, func(n reeve.Note) bool { return n.Origin == reeve.NoteUntrusted }) {
+		v.showsUntrusted = true
 	}
 	return notes, nil
 }
@@ -98,7 +105,7 @@ func (v *turn) extractWithModel(ctx context.Context, in ExtractionInput) error {
 	}
 	var b strings.Builder
 	for _, n := range known {
-		fmt.Fprintf(&b, "Known: %s\n", n.Content)
+		fmt.Fprintf(&b, "Known: %s\n", renderNote(n))
 	}
 	fmt.Fprintf(&b, "\nPerson: %s\n", reeve.Truncate(in.Input, maxTranscript/2))
 	for _, m := range in.Transcript {
@@ -144,7 +151,7 @@ func (v *turn) storeNotes(ctx context.Context, tx *store.Tx, notes []string) err
 		if err != nil {
 			return err
 		}
-		if outside {
+		if outside || v.showsUntrusted {
 			w.Origin = reeve.NoteUntrusted
 		}
 		for i, text := range notes {
