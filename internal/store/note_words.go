@@ -13,8 +13,9 @@ import (
 const (
 	maxSearchTerms  = 32   // words by which notes are searched
 	notesPerWord    = 400  // newest notes with a word that are candidates
-	scoredNotes     = 100  // candidates whose texts are read
+	scoredNotes     = 200  // candidates whose texts are read
 	scoredLength    = 2000 // characters of a text that are read
+	minWordWeight   = 1e-6 // of a word that most notes have
 	maxCountedNotes = 2000 // notes of a user that are counted to weigh words
 )
 
@@ -41,7 +42,11 @@ func (s Notes) MatchNotes(ctx context.Context, q NoteSearch) ([]NoteWords, error
 	if err != nil {
 		return nil, err
 	}
-	weights := weighWords(matches, len(words), float64(total))
+	counts, err := s.countWords(ctx, q, matches, len(words), float64(total))
+	if err != nil {
+		return nil, err
+	}
+	weights := weighWords(counts, float64(total))
 	list := selectCandidates(matches, weights)
 	if err := s.readCandidates(ctx, list); err != nil {
 		return nil, err
@@ -81,14 +86,35 @@ func (s Notes) matchWords(ctx context.Context, q NoteSearch, words []string) ([]
 		strings.Join(parts, " UNION ALL "), args...)
 }
 
-// weighWords returns the weight of each word: its inverse document frequency among total notes.
-func weighWords(matches []wordMatch, words int, total float64) []float64 {
-	weights := make([]float64, words)
-	for _, m := range matches {
-		weights[m.word]++
+// countWords returns how many notes of the user have each word, among total. Of a frequent word it estimates the
+// number: the newest notes with it are as many of all notes that are as new.
+func (s Notes) countWords(ctx context.Context, q NoteSearch, matches []wordMatch, words int,
+	total float64) ([]float64, error) {
+	counts, oldest := make([]float64, words), make([]int64, words)
+	for _, m := range matches { // of each word, the newest first
+		counts[m.word]++
+		oldest[m.word] = m.n
 	}
-	for i, n := range weights {
-		weights[i] = math.Log1p((max(total, n) - n + 0.5) / (n + 0.5))
+	for i, n := range counts {
+		if n < notesPerWord {
+			continue
+		}
+		among, _, err := queryOne(ctx, s.Snap, scanValue[int64], `SELECT count(*) FROM (SELECT 1 FROM notes o
+			WHERE o.owner = $1 AND o.n >= $2 LIMIT $3) AS counted`, noteOwner(q.Workspace, q.User), oldest[i],
+			maxCountedNotes)
+		if err != nil {
+			return nil, err
+		}
+		counts[i] = total * n / float64(max(among, 1))
+	}
+	return counts, nil
+}
+
+// weighWords returns the weight of each word: its inverse document frequency. A word that most notes have says nothing.
+func weighWords(counts []float64, total float64) []float64 {
+	weights := make([]float64, len(counts))
+	for i, n := range counts {
+		weights[i] = max(minWordWeight, math.Log((total-n+0.5)/(n+0.5)))
 	}
 	return weights
 }
