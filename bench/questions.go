@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -125,6 +126,19 @@ var facts = [][2]string{
 	{"%s is afraid of spiders", "What scares %s?"},
 	{"%s has a daughter who starts school in autumn", "How is the child of %s doing?"},
 	{"%s votes against the new budget", "What is the opinion of %s on the spending plan?"},
+}
+
+// factWords returns the words of facts and questions, the most frequent words of generated notes. The encoder splits
+// other words into many pieces, and takes longer for them.
+func factWords() (words []string) {
+	for _, f := range facts {
+		for _, w := range strings.Fields(f[0] + " " + f[1]) {
+			if w = strings.ToLower(strings.Trim(w, "?%'")); w != "s" && !slices.Contains(words, w) {
+				words = append(words, w)
+			}
+		}
+	}
+	return words
 }
 
 // paraphrases returns a note for each fact about some people, and a question for each note. The question shares the

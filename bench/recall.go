@@ -188,7 +188,7 @@ func measureRecallTime(ctx context.Context, c config, engine string, t *table) {
 	const few, many = "ben", "ann" // users
 	encoder, source := embed.NewLocal(), rand.New(rand.NewPCG(5, 5))
 	notes := memory.NewNotes(memory.NotesConfig{DB: w.db, Encoder: encoder})
-	words := vocabulary()
+	words := append(factWords(), vocabulary()...)
 	measure := func(user string) (took []float64) {
 		r := rand.New(rand.NewPCG(9, 9)) // the same questions each time
 		for range pick(c, 200, 40) {
