@@ -138,8 +138,8 @@ func TestN08_PinnedNotesDoNotDecay(t *testing.T) {
 		_, scores := scoredTexts(h, "printer toner")
 		h.Want(http.StatusOK, nil, "PATCH", "/api/notes/"+old.ID, kit.Object{"pinned": true})
 		texts, pinned := scoredTexts(h, "printer toner")
-		if len(texts) != 2 || texts[0] != "Toner for the printer" || math.Abs(pinned[0]-scores[0]/0.8) > 1e-3 ||
-			math.Abs(pinned[1]-scores[1]) > 1e-3 {
+		if len(texts) != 2 || texts[0] != "Toner for the printer" || math.Abs(pinned[0]-scores[1]/0.8) > 1e-3 ||
+			math.Abs(pinned[1]-scores[0]) > 1e-3 {
 			t.Errorf("scores %v, then %q with %v", scores, texts, pinned)
 		}
 		h.Stop()
