@@ -8,6 +8,11 @@ type RunList struct {
 	Next string      `json:"next_cursor,omitempty"`
 }
 
+// AskedRequestList is what the model was asked in a run.
+type AskedRequestList struct {
+	Requests []reeve.AskedRequest `json:"requests"`
+}
+
 // WakeList is a page of the wakes of an agent or a run.
 type WakeList struct {
 	Wakes []reeve.Wake `json:"wakes"`

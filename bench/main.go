@@ -24,10 +24,12 @@ import (
 
 // config sets the amount of work and the directory of the databases.
 type config struct {
-	short  bool
-	rounds int           // slices that each side of a comparison gets
-	slice  time.Duration // length of a slice
-	dir    string        // scratch directory
+	short   bool
+	rounds  int           // slices that each side of a comparison gets
+	slice   time.Duration // length of a slice
+	dir     string        // scratch directory
+	data    []string      // folders of questions with relevance judgements
+	vectors string        // file that keeps the vectors of texts between runs; empty for none
 }
 
 // pick returns full, or small with -short.
@@ -48,6 +50,7 @@ var sections = []struct {
 	{"turns", measureTurns},
 	{"items", measureItems},
 	{"search", measureSearch},
+	{"memory-recall", measureRecall},
 }
 
 func main() {
@@ -72,7 +75,10 @@ func run() (err error) {
 	flag.BoolVar(&c.short, "short", false, "run a quick check of the benchmarks; the figures mean little")
 	flag.IntVar(&c.rounds, "rounds", 0, "slices that each side of a comparison gets (default 10, with -short 3)")
 	flag.DurationVar(&c.slice, "slice", 0, "length of a slice (default 600ms, with -short 500ms)")
+	data := flag.String("data", "", "folders of judged questions for memory-recall, separated by commas")
+	flag.StringVar(&c.vectors, "vectors", "", "file that keeps the vectors of memory-recall's texts between runs")
 	flag.Parse()
+	c.data = strings.FieldsFunc(*data, func(r rune) bool { return r == ',' })
 	if c.rounds == 0 {
 		c.rounds = pick(c, 10, 3)
 	}

@@ -20,19 +20,10 @@ import (
 
 	"reeve"
 	"reeve/api"
-	"reeve/internal/embed"
-	"reeve/internal/memory"
-	"reeve/internal/store"
 )
 
-// measureSearch measures the import and the search of mail on the real server against a bare SQLite index, and the
-// lookup of notes.
-func measureSearch(ctx context.Context, c config, t *table) {
-	measureMail(ctx, c, t)
-	for _, engine := range engines() {
-		measureNotes(ctx, c, engine, t)
-	}
-}
+// measureSearch measures the import and the search of mail on the real server against a bare SQLite index.
+func measureSearch(ctx context.Context, c config, t *table) { measureMail(ctx, c, t) }
 
 const (
 	reader     = "reader"
@@ -222,46 +213,3 @@ func bareSearch(ctx context.Context, db *sql.DB, words []string) {
 }
 
 // measureNotes measures the lookup of the notes that match a message, among many notes of the same user.
-func measureNotes(ctx context.Context, c config, engine string, t *table) {
-	w := newFixture(ctx, c, engine, "notes")
-	defer w.close()
-	const user = "ann"
-	many, words := pick(c, 100_000, 10_000), vocabulary()
-	r := rand.New(rand.NewPCG(5, 5))
-	some := func(n int) string {
-		picked := make([]string, n)
-		for i := range picked {
-			picked[i] = rareWord(r, words)
-		}
-		return strings.Join(picked, " ")
-	}
-	encoder := embed.NewLocal()
-	for range many / 1000 {
-		check(w.db.Update(ctx, func(tx *store.Tx) error {
-			var vectors []store.NoteVector
-			for range 1000 {
-				n := reeve.Note{ID: tx.NewID(reeve.PrefixNote), UserID: user, Origin: reeve.NoteByPerson, Content: some(12)}
-				n, err := tx.Notes().InsertNote(ctx, workspace, n)
-				if err != nil {
-					return err
-				}
-				v := make([]float32, encoder.Dimensions()) // encoding 100,000 texts would take half an hour
-				for i := range v {
-					v[i] = float32(r.NormFloat64()) / 22.6
-				}
-				vectors = append(vectors, store.NoteVector{NoteID: n.ID, Version: n.Version, Code: embed.Bits(v),
-					Vector: embed.Quantize(v)})
-			}
-			return tx.Notes().PutVectors(ctx, encoder.Model(), vectors)
-		}))
-	}
-	notes := memory.NewNotes(memory.NotesConfig{DB: w.db, Encoder: encoder})
-	var took []float64
-	for range pick(c, 200, 40) {
-		text, start := some(10), time.Now()
-		_, err := notes.Recall(ctx, reeve.NoteQuery{WorkspaceID: workspace, UserID: user, Text: text, Limit: 10})
-		check(err)
-		took = append(took, milliseconds(time.Since(start)))
-	}
-	t.limit(fmt.Sprintf("%s, notes that match a message, among %d, p95", engine, many), "ms", percentile(took, 95), 50)
-}

@@ -32,6 +32,11 @@ func (s RunService) Get(ctx context.Context, id string) (reeve.Run, error) {
 	return get[reeve.Run](ctx, s.conn, path("runs", id), nil)
 }
 
+// Requests lists what the model was asked in a run, with what was left out.
+func (s RunService) Requests(ctx context.Context, id string) (api.AskedRequestList, error) {
+	return get[api.AskedRequestList](ctx, s.conn, path("runs", id, "requests"), nil)
+}
+
 // Wakes lists the wakes that a run serves, newest first.
 func (s RunService) Wakes(ctx context.Context, id string, p Page) (api.WakeList, error) {
 	return get[api.WakeList](ctx, s.conn, path("runs", id, "wakes"), p.query())

@@ -17,7 +17,7 @@ type MemoryConfig struct {
 	URL           string   `yaml:"url" json:"url,omitempty" doc:"Base URL of the server of the encoder openai; Ollama has http://127.0.0.1:11434/v1. Default: https://api.openai.com/v1"`
 	Key           string   `yaml:"key" json:"key,omitempty" doc:"API key of the encoder openai. Default: none"`
 	Model         string   `yaml:"model" json:"model,omitempty" doc:"Model of the encoder openai, such as text-embedding-3-small"`
-	WordWeight    float64  `yaml:"word_weight" json:"word_weight,omitempty" minimum:"0" maximum:"100" doc:"Weight of shared words in the score of a note. Default: 0.1"`
+	WordWeight    float64  `yaml:"word_weight" json:"word_weight,omitempty" minimum:"0" maximum:"100" doc:"Weight of shared words in the score of a note. Default: 0.4"`
 	MeaningWeight float64  `yaml:"meaning_weight" json:"meaning_weight,omitempty" minimum:"0" maximum:"100" doc:"Weight of similar meaning in the score of a note. Default: 1"`
 	Consolidate   string   `yaml:"consolidate" json:"consolidate,omitempty" enum:"off,daily,weekly" doc:"How often the notes of each user are compared, to propose merges. Default: off"`
 	HalfLife      Duration `yaml:"half_life" json:"half_life,omitempty" doc:"Age at which a note has lost half of the rank that age can cost. Pinned notes lose none. Default: 4320h"`

@@ -33,7 +33,7 @@ func (h *Host) runCleanup(ctx context.Context) error {
 	}
 }
 
-// deleteExpired deletes a batch of payloads and recorded changes older than Config.Retention and returns their number.
+// deleteExpired deletes a batch of payloads, recorded changes and model requests older than Config.Retention and returns their number.
 func (h *Host) deleteExpired(ctx context.Context) (n int, err error) {
 	if h.cfg.Retention == 0 {
 		return 0, nil
@@ -49,6 +49,9 @@ func (h *Host) deleteExpired(ctx context.Context) (n int, err error) {
 		if hasExpired, err = s.Ledger().HasExpiredPayloads(ctx, before); err == nil && !hasExpired {
 			hasExpired, err = s.Queue().HasExpiredChanges(ctx, before)
 		}
+		if err == nil && !hasExpired {
+			hasExpired, err = s.Runs().HasExpiredModelRequests(ctx, before)
+		}
 		return err
 	})
 	if err != nil || !hasExpired {
@@ -60,7 +63,11 @@ func (h *Host) deleteExpired(ctx context.Context) (n int, err error) {
 			return err
 		}
 		changes, err := tx.Queue().DeleteExpiredChanges(ctx, before, changesBatch)
-		n = int(payloads + changes)
+		if err != nil {
+			return err
+		}
+		requests, err := tx.Runs().DeleteExpiredModelRequests(ctx, before, cleanupBatch)
+		n = int(payloads + changes + requests)
 		return err
 	})
 	return n, err

@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +21,7 @@ func runsCommand(a *app) *cobra.Command {
 	c := groupCommand("runs", "List and cancel runs",
 		`A run is one execution of an agent. Changes that were due when the run started share it; each manual
 wake has its own run. "reeve runs wakes" lists the wakes of a run.`,
-		runsList(a), runsGet(a), runsWakes(a), runsMessages(a), runsCancel(a))
+		runsList(a), runsGet(a), runsWakes(a), runsMessages(a), runsRequests(a), runsCancel(a))
 	c.Example = `  reeve runs --agent clerk
   reeve runs --state parked
   reeve runs show run_... --wait
@@ -189,6 +193,58 @@ func runsMessages(a *app) *cobra.Command {
 		})
 	addPageFlags(c, &page)
 	return c
+}
+
+func runsRequests(a *app) *cobra.Command {
+	c := a.serverCommand("requests RUN", "Show what the model was asked in a run, and what was left out",
+		"runs requests run_... --json", cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			l, err := c.Runs().Requests(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.print(l, func(w io.Writer) {
+				for _, r := range l.Requests {
+					printAskedRequest(w, r)
+				}
+			})
+		})
+	c.Long = `The requests to the model, one for each answer, as they were sent. Only the person for whom the run acted may
+read them, because they may quote notes.`
+	return c
+}
+
+// printAskedRequest prints a request with the texts of its messages.
+func printAskedRequest(w io.Writer, r reeve.AskedRequest) {
+	var asked struct {
+		Model, System string
+		Messages      []struct {
+			Role  string
+			Parts []struct {
+				Type, Name, Text string
+				Args             json.RawMessage
+			}
+		}
+		Tools []struct{ Name string }
+	}
+	fmt.Fprintf(w, "Request %d", r.Number)
+	if err := json.Unmarshal(r.Request, &asked); err != nil {
+		fmt.Fprintf(w, ": %s\n", r.Request)
+		return
+	}
+	fmt.Fprintf(w, " to %s, %d tools\n", asked.Model, len(asked.Tools))
+	if asked.System != "" {
+		fmt.Fprintf(w, "system: %s\n", asked.System)
+	}
+	for _, m := range asked.Messages {
+		for _, p := range m.Parts {
+			fmt.Fprintf(w, "%s: %s\n", m.Role, strings.Join(slices.DeleteFunc([]string{p.Name, string(p.Args), p.Text},
+				func(s string) bool { return s == "" }), " "))
+		}
+	}
+	for _, o := range r.LeftOut {
+		fmt.Fprintf(w, "left out: %s\n", strings.TrimSpace(o.What+" "+o.ID+": "+o.Why))
+	}
 }
 
 func runsCancel(a *app) *cobra.Command {

@@ -32,7 +32,7 @@ func (v *modelRun) askModel(ctx context.Context) *reeve.RunEnd {
 		if err != nil {
 			return v.failStep(err)
 		}
-		v.base = &base
+		v.base, v.isBaseStored = &base, false
 	}
 	r := *v.base
 	r.Messages = append(append([]model.Message{}, r.Messages...), v.log.messages()...)
@@ -47,10 +47,7 @@ func (v *modelRun) askModel(ctx context.Context) *reeve.RunEnd {
 		r.Choice, r.ChoiceTool = model.Choice(given.Choice), given.ChoiceTool
 	}
 	if n == v.set.MaxModelRequests {
-		r.Choice = model.NoCall
-		r.Messages = appendUserText(r.Messages,
-			"You have reached the limit of model requests in this turn. Answer now with what you have; you cannot "+
-				"call tools any more.")
+		askForEnd(&r)
 	}
 	var answer model.Answer
 	var spent reeve.Amount
@@ -74,6 +71,7 @@ func (v *modelRun) askModel(ctx context.Context) *reeve.RunEnd {
 		end.FailedRequestCost = spent
 		return end
 	}
+	v.isBaseStored = true
 	v.notifyFrames()
 	if v.summarizeUpTo != "" && v.OnSummaryDue != nil {
 		v.OnSummaryDue()
@@ -104,6 +102,13 @@ func (v *modelRun) requestAnswer(ctx context.Context, r model.Request) (a model.
 		v.OnAnswer(call)
 	}
 	return a, spent, err
+}
+
+// askForEnd makes a request the last one of a turn.
+func askForEnd(r *model.Request) {
+	r.Choice = model.NoCall
+	r.Messages = appendUserText(r.Messages, "You have reached the limit of model requests in this turn. Answer now "+
+		"with what you have; you cannot call tools any more.")
 }
 
 // appendUserText adds text to the last user message, or as a new message.
@@ -174,6 +179,11 @@ func (v *modelRun) storeAnswer(ctx context.Context, tx *store.Tx, a model.Answer
 		Kind: reeve.Thought, Content: a.Text(), Metadata: info}
 	if err := tx.Ledger().AppendMessage(ctx, m); err != nil {
 		return err
+	}
+	if !v.isBaseStored {
+		if err := v.storeRequest(ctx, tx, n); err != nil {
+			return err
+		}
 	}
 	if v.summarizeUpTo != "" {
 		job := store.Summary{ThreadID: v.run.ThreadID, UpTo: v.summarizeUpTo, WorkspaceID: v.run.WorkspaceID,

@@ -79,7 +79,8 @@ type ToolDefinition struct {
 // turns or runs.
 type assembly struct {
 	*runInfo
-	summarizeUpTo string // the last turn or run that should be summarized, because not all of them are shown
+	summarizeUpTo string           // the last turn or run that should be summarized, because not all of them are shown
+	leftOut       []reeve.Omission // what the request does not show
 }
 
 // assembleRequest makes the turn's request, with retries and a timeout.
@@ -87,12 +88,12 @@ func (v *modelRun) assembleRequest(ctx context.Context) (r model.Request, err er
 	if err := v.loadTools(ctx); err != nil {
 		return r, err
 	}
-	a := &assembly{runInfo: &v.runInfo}
+	a := &assembly{runInfo: &v.runInfo, leftOut: []reeve.Omission{}}
 	in, err := a.assemblyInput(ctx, v.listDefinitions())
 	if err != nil {
 		return r, err
 	}
-	v.summarizeUpTo = a.summarizeUpTo
+	v.summarizeUpTo, v.leftOut = a.summarizeUpTo, a.leftOut
 	assembler := v.chooseAssembler()
 	err = retryStep(ctx, func(ctx context.Context) error {
 		r, err = assembler.Assemble(ctx, in)
@@ -145,6 +146,10 @@ func (v *assembly) assemblyInput(ctx context.Context, tools []ToolDefinition) (A
 		}
 		if in.Notes, err = v.recallNotes(ctx, s, vector); err != nil {
 			return err
+		}
+		if len(in.Notes) >= maxMatchingNotes {
+			v.leaveOut("notes", "", "only the %d notes that fit the message best are shown, and the %d pinned or latest ones",
+				maxMatchingNotes, maxLatestNotes)
 		}
 		if in.Memory, err = v.readMemory(ctx, s); err != nil {
 			return err

@@ -66,6 +66,8 @@ type runInfo struct {
 	agent  reeve.Agent
 	set    Settings
 	log    *runLog
+	// showsUntrusted is true if the model was shown notes from an untrusted source, which its own notes may repeat.
+	showsUntrusted bool
 }
 
 // modelRun executes a run: it asks the model, makes the calls of its answers and shows both to clients.
@@ -75,6 +77,8 @@ type modelRun struct {
 	clientTools  []model.Tool    // tools that the client itself executes
 	isClientTool map[string]bool // names of clientTools
 	base         *model.Request  // request at the beginning of the turn; nil until assembled
+	isBaseStored bool
+	leftOut      []reeve.Omission // what base does not show
 	// summarizeUpTo is the last turn or run that should be summarized, because the model no longer gets all of them.
 	summarizeUpTo   string
 	deferred        map[string]bool // action ids of calls whose results come later

@@ -74,6 +74,9 @@ func (v *runInfo) recallNotes(ctx context.Context, s *store.Snap, vector []float
 			notes = append(notes, n)
 		}
 	}
+	if slices.ContainsFunc(notes, func(n reeve.Note) bool { return n.Origin == reeve.NoteUntrusted }) {
+		v.showsUntrusted = true
+	}
 	return notes, nil
 }
 
@@ -98,7 +101,7 @@ func (v *modelRun) extractWithModel(ctx context.Context, in ExtractionInput) err
 	}
 	var b strings.Builder
 	for _, n := range known {
-		fmt.Fprintf(&b, "Known: %s\n", n.Content)
+		fmt.Fprintf(&b, "Known: %s\n", renderNote(n))
 	}
 	fmt.Fprintf(&b, "\nPerson: %s\n", reeve.Truncate(in.Input, maxTranscript/2))
 	for _, m := range in.Transcript {
@@ -144,7 +147,7 @@ func (v *modelRun) storeNotes(ctx context.Context, tx *store.Tx, notes []string)
 		if err != nil {
 			return err
 		}
-		if outside {
+		if outside || v.showsUntrusted {
 			w.Origin = reeve.NoteUntrusted
 		}
 		for i, text := range notes {

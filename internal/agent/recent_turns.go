@@ -40,6 +40,9 @@ func (v *assembly) recentTurns(ctx context.Context, s *store.Snap, people *agent
 	if err != nil {
 		return nil, err
 	}
+	if err := v.omitOlderTurns(ctx, s, turns, n); err != nil {
+		return nil, err
+	}
 	oldest := slices.MinFunc(turns, func(a, b reeve.Run) int { return cmp.Compare(a.ID, b.ID) })
 	told, err := s.Ledger().Notices(ctx, v.run.WorkspaceID, v.run.ThreadID, reeve.LowestIDAt(reeve.PrefixMessage,
 		oldest.ID), v.log.inputs[0].ID, n)
@@ -69,9 +72,13 @@ func (v *assembly) recentTurns(ctx context.Context, s *store.Snap, people *agent
 		t, cost := p.TurnSnapshot, p.tokens
 		if cost > left && t.AgentID == v.run.AgentID { // reduce the turn to its input and output
 			t.Messages = shortMessages(t)
+			v.leaveOut("turn", t.ID, "its steps: they take %d tokens, and %d of %d were left", cost, left,
+				v.set.ContextTokens)
 			cost = countTokens(t.Messages)
 		}
 		if cost > left {
+			v.leaveOut("turns", t.ID, "this turn and those before it do not fit: it takes %d tokens, and %d of %d "+
+				"(context_tokens) were left", cost, left, v.set.ContextTokens)
 			break
 		}
 		left -= cost
@@ -79,6 +86,17 @@ func (v *assembly) recentTurns(ctx context.Context, s *store.Snap, people *agent
 	}
 	slices.Reverse(out)
 	return insertNestedTurns(out), nil
+}
+
+// omitOlderTurns records that turns before the last n are not shown, if there are any.
+func (v *assembly) omitOlderTurns(ctx context.Context, s *store.Snap, shown []reeve.Run, n int) error {
+	oldest := slices.MinFunc(shown, func(a, b reeve.Run) int { return cmp.Compare(a.ID, b.ID) })
+	older, err := s.Chat().EndedTurns(ctx, v.run.SessionID, oldest.ID, 1)
+	if err == nil && len(older) > 0 {
+		v.leaveOut("turns", older[0].ID, "this turn and those before it are not among the last %d (recent_turns); "+
+			"a summary covers them if there is one", n)
+	}
+	return err
 }
 
 // readTurns returns turns that have something to show. It reads at most that many messages of all turns that are not

@@ -226,9 +226,12 @@ func (l *runLog) cutReason() reeve.CutReason {
 
 // messages returns the run as messages for the model. Every call has exactly one result. If a result was missing when
 // the model was asked, the call is reported as started. The result then follows as text once it has arrived.
-func (l *runLog) messages() []model.Message {
+func (l *runLog) messages() []model.Message { return l.messagesBefore(len(l.answers)) }
+
+// messagesBefore returns the messages that the model had before it gave an answer. answer counts from 0.
+func (l *runLog) messagesBefore(answer int) []model.Message {
 	var out []model.Message
-	for i, m := range l.answers {
+	for i, m := range l.answers[:answer] {
 		if parts := sendable(m.answer.Parts); len(parts) > 0 {
 			out = append(out, model.Message{Role: model.Assistant, Parts: parts})
 		}

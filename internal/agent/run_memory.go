@@ -74,6 +74,8 @@ func (v *assembly) choosePastRuns(own, latest []reeve.Run) []PastRun {
 		}
 		p := newPastRun(r, isOwn)
 		if left -= len(p.render())/bytesPerToken + tokensPerPart; left < 0 {
+			v.leaveOut("runs", r.ID, "this run and those before it do not fit into %d tokens (run_memory_tokens)",
+				v.set.RunMemoryTokens)
 			break
 		}
 		if isOwn {
@@ -139,6 +141,10 @@ func (v *assembly) readRunSummary(ctx context.Context, s *store.Snap, latest []r
 	}
 	oldest := latest[len(latest)-1].ID
 	older, err := s.Runs().ListOutcomes(ctx, v.run.AgentID, v.run.UserID, oldest, 1)
+	if err == nil && len(older) > 0 {
+		v.leaveOut("runs", older[0].ID, "this run and those before it are not among the last %d (recent_runs); "+
+			"a summary covers them if there is one", *v.set.RecentRuns)
+	}
 	if err == nil && len(older) > 0 && older[0].ID > asked {
 		v.summarizeUpTo = latest[len(latest)/2].ID
 	}

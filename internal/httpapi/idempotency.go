@@ -72,7 +72,7 @@ var keyRules = map[string]keyRule{
 	"createTool": inTransaction, "createAgent": inTransaction, "attachTool": inTransaction,
 	"retrySummary":       inTransaction,
 	"createSubscription": inTransaction, "createSchedule": inTransaction, "runSchedule": inTransaction,
-	"createNote": inTransaction,
+	"createNote":  inTransaction,
 	"restoreNote": inTransaction, "importNotes": inTransaction, "forgetNote": repeatable,
 	"consolidateNotes":     repeatable, // each change has an operation id that derives from the notes
 	"markNotificationRead": inTransaction, "stopAgents": inTransaction, "resumeAgents": inTransaction,

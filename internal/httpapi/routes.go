@@ -145,13 +145,15 @@ func registerRoutes(router huma.API, s *services) {
 	handle(router, route{post, "/api/change-sets/{id}/reject", "rejectChangeSet",
 		"Reject some or all items of a change set", "proposals", member, 0}, proposals.rejectSet)
 
-	runs := &runHandlers{db: s.DB, scheduler: s.Scheduler}
+	runs := &runHandlers{db: s.DB, scheduler: s.Scheduler, requests: s.Requests}
 	wakes := &wakeHandlers{db: s.DB, queue: s.Queue}
 	changes := &changeHandlers{db: s.DB, gate: s.Gate}
 	subscriptions := &subscriptionHandlers{db: s.DB, changes: changes, scheduler: s.Scheduler,
 		openTokens: s.OpenTokens}
 	handle(router, route{get, "/api/runs", "listRuns", "List runs", "runs", viewer, 0}, runs.list)
 	handle(router, route{get, "/api/runs/{id}", "getRun", "Get a run", "runs", viewer, 0}, runs.get)
+	handle(router, route{get, "/api/runs/{id}/requests", "listRunRequests",
+		"List what the model was asked in a run, with what was left out", "runs", viewer, 0}, runs.listRequests)
 	handle(router, route{get, "/api/runs/{id}/wakes", "listRunWakes", "List the wakes that a run serves", "runs",
 		viewer, 0}, wakes.listForRun)
 	handle(router, route{post, "/api/runs/{id}/cancel", "cancelRun", "Cancel a run", "runs", member, 0}, runs.cancel)

@@ -13,6 +13,7 @@ import (
 type runHandlers struct {
 	db        *store.DB
 	scheduler *wake.Scheduler
+	requests  RequestReader
 }
 
 func (h *runHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
@@ -48,6 +49,25 @@ func (h *runHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) 
 		}
 		return err
 	})
+}
+
+// listRequests returns what the model was asked. A request may quote the notes of the run's user, so nobody else may
+// read it.
+func (h *runHandlers) listRequests(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.AskedRequestList],
+	error) {
+	var run reeve.Run
+	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
+		run, err = getVisibleRun(ctx, snap, who, in.ID)
+		return err
+	})
+	if err == nil && run.UserID != "" && run.UserID != who.User {
+		err = newNotFound("run", in.ID)
+	}
+	out := &body[api.AskedRequestList]{}
+	if err == nil {
+		out.Body.Requests, err = h.requests.AskedRequests(ctx, run)
+	}
+	return out, err
 }
 
 func (h *runHandlers) cancel(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Run], error) {

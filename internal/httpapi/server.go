@@ -50,12 +50,13 @@ type Config struct {
 	Heartbeat time.Duration
 	Doctor    func(ctx context.Context) []reeve.PartHealth // checks the server's parts. Default: none are checked
 	// returns an error while the server cannot serve. Default: always ready
-	Ready   func(ctx context.Context) error
-	IsHeld  func(ctx context.Context) bool                   // reports whether the server is held. Default: never
-	Backup  func(ctx context.Context) (io.ReadCloser, error) // returns a copy of the database
-	Metrics http.Handler                                     // serves the metrics. Default: no metrics
-	Feed    *feed.Feed                                       // what changes. Default: no stream of changes
-	Console Console                                          // the web console. Default: none
+	Ready    func(ctx context.Context) error
+	IsHeld   func(ctx context.Context) bool                   // reports whether the server is held. Default: never
+	Backup   func(ctx context.Context) (io.ReadCloser, error) // returns a copy of the database
+	Requests RequestReader                                    // reads what models were asked
+	Metrics  http.Handler                                     // serves the metrics. Default: no metrics
+	Feed     *feed.Feed                                       // what changes. Default: no stream of changes
+	Console  Console                                          // the web console. Default: none
 
 	// OpenTokens reports whether tools of the embedding program may announce changes that no built-in tool announces.
 	// Default: false
@@ -66,6 +67,12 @@ type Config struct {
 
 // Delegations ends calls that wait too long for another agent. Wakeup makes it look for passed deadlines now.
 type Delegations interface{ Wakeup() }
+
+// RequestReader reads what the model was asked in a run.
+type RequestReader interface {
+	// AskedRequests returns the request before each answer of a run.
+	AskedRequests(ctx context.Context, run reeve.Run) ([]reeve.AskedRequest, error)
+}
 
 // services holds what the handlers of several resources share.
 type services struct {

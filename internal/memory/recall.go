@@ -20,14 +20,14 @@ type NotesConfig struct {
 	Log     *slog.Logger
 	Encoder embed.Encoder // computes vectors; nil means that notes are searched by words only
 
-	WordWeight    float64       // weight of shared words in the score of a note. Default: 0.1
+	WordWeight    float64       // weight of shared words in the score of a note. Default: 0.4
 	MeaningWeight float64       // weight of similar meaning in the score of a note. Default: 1
 	HalfLife      time.Duration // age at which a note has lost half of maxAgeLoss. Default: 180 days
 }
 
 func (c NotesConfig) withDefaults() NotesConfig {
 	if c.WordWeight == 0 && c.MeaningWeight == 0 {
-		c.WordWeight, c.MeaningWeight = 0.1, 1
+		c.WordWeight, c.MeaningWeight = 0.4, 1
 	}
 	c.HalfLife = cmp.Or(c.HalfLife, 180*24*time.Hour)
 	return c

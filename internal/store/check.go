@@ -85,6 +85,7 @@ var tableChecks = []tableCheck{
 	decodeCheck("wakes", `SELECT `+wakeColumns+` FROM wakes`, scanWake),
 	decodeCheck("runs", `SELECT `+runColumns+` FROM runs`, scanRun),
 	typeCheck("open_runs", 1, `run_id, agent_id, session_id, parent_id, lane`, `turn, seen`),
+	decodeCheck("model_requests", `SELECT `+modelRequestColumns+` FROM model_requests`, scanModelRequest),
 	typeCheck("model_answers", 2, `run_id, hash, workspace_id, answer`, `created_at`),
 	decodeCheck("notifications", `SELECT `+notificationColumns+` FROM notifications`, scanNotification),
 

@@ -7,8 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode"
 
 	"reeve"
 )
@@ -231,9 +229,6 @@ func (s Notes) LatestNotes(ctx context.Context, workspace, user string, limit in
 	return append(pinned, latest...), err
 }
 
-// maxSearchTerms bounds the number of words by which notes are searched.
-const maxSearchTerms = 32
-
 // NoteSearch selects the notes of a user for a search.
 type NoteSearch struct {
 	Workspace string
@@ -241,41 +236,6 @@ type NoteSearch struct {
 	Text      string
 	Tags      []string // notes must have all of them; normalized
 	Limit     int
-}
-
-// NoteWords is a note that shares words with a search.
-type NoteWords struct {
-	ID    string
-	Score float64 // above 0; higher is better
-}
-
-// MatchNotes returns the user's current notes that share words with the search, best first.
-func (s Notes) MatchNotes(ctx context.Context, q NoteSearch) ([]NoteWords, error) {
-	words := searchTerms(q.Text)
-	if len(words) == 0 {
-		return nil, nil
-	}
-	owner := noteOwner(q.Workspace, q.User)
-	scan := func(r scanner) (v NoteWords, err error) { return v, r.Scan(&v.ID, &v.Score) }
-	tagged, args := tagCondition("o.id", 4, q.Tags)
-	if s.db.Engine() == "postgres" {
-		for i, w := range words {
-			words[i] = "'" + stripMarks(w) + "'"
-		}
-		return queryAll(ctx, s.Snap, scan, `SELECT o.id, ts_rank(o.words, q) FROM notes o,
-				to_tsquery('reeve_mail', $2) q, to_tsquery('reeve_mail', $1) u
-			WHERE o.words @@ (u && q) AND o.owner = $1 AND `+isCurrentNote+tagged+`
-			ORDER BY ts_rank(o.words, q) DESC, o.n DESC LIMIT $3`,
-			append([]any{owner, strings.Join(words, " | "), q.Limit}, args...)...)
-	}
-	for i, w := range words {
-		words[i] = `"` + w + `"`
-	}
-	return queryAll(ctx, s.Snap, scan, `SELECT o.id, -bm25(notes_words, 0.0, 1.0) FROM notes_words JOIN notes o
-			ON o.n = notes_words.rowid WHERE notes_words MATCH $2 AND o.owner = $1 AND `+isCurrentNote+tagged+`
-		ORDER BY bm25(notes_words, 0.0, 1.0), o.n DESC LIMIT $3`,
-		append([]any{owner, `owner : "` + owner + `" AND content : (` + strings.Join(words, " OR ") + `)`, q.Limit},
-			args...)...)
 }
 
 // tagCondition returns the condition that the note with an id has all tags, and its parameters from $first on. $1 is
@@ -294,19 +254,4 @@ func tagCondition(id string, first int, tags []string) (condition string, args [
 func (s Notes) GetNotes(ctx context.Context, workspace, user string, ids []string) ([]reeve.Note, error) {
 	return queryIn(ctx, s.Snap, scanNote, `SELECT `+noteColumns+` FROM notes o WHERE o.owner = $1 AND `+isCurrentNote+
 		` AND o.id IN (?)`, ids, noteOwner(workspace, user))
-}
-
-// searchTerms returns the distinct words of a text that have 3 to 64 bytes, in lower case.
-func searchTerms(text string) []string {
-	var out []string
-	isSeparator := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
-	for w := range strings.FieldsFuncSeq(text, isSeparator) {
-		if w = strings.ToLower(w); len(w) < 3 || len(w) > 64 || slices.Contains(out, w) {
-			continue
-		}
-		if out = append(out, w); len(out) == maxSearchTerms {
-			break
-		}
-	}
-	return out
 }

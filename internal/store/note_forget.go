@@ -22,6 +22,7 @@ var quotingTables = []struct {
 	{"messages", "id", "workspace_id = $1", []string{"content", "metadata"}},
 	{"runs", "id", "workspace_id = $1", []string{"input", "output"}},
 	{"model_answers", "run_id || ':' || hash", "workspace_id = $1", []string{"answer"}},
+	{"model_requests", "run_id || ':' || CAST(number AS TEXT)", "workspace_id = $1", []string{"request"}},
 	{"wakes", "run_key", "workspace_id = $1", []string{"input"}},
 	{"approvals", "id", "workspace_id = $1", []string{"args", "preview", "reason", "comment"}},
 	{"proposals", "id", "workspace_id = $1", []string{"args", "preview", "reason", "comment"}},

@@ -121,14 +121,24 @@ func (t NotesTx) MergeNotes(ctx context.Context, w NoteWriter, n reeve.Note, ids
 // defined.
 const outsideTools = `SELECT id FROM tools WHERE workspace_id IN ('', $1) AND (pack IN ('web', 'mail') OR kind IN ('http', 'mcp'))`
 
-// HasOutsideText reports whether a run has called a tool that returns text from outside. What an agent writes after
-// that may repeat the text.
+// HasOutsideText reports whether a run has called a tool that returns text from outside, or was shown notes from an
+// untrusted source. What an agent writes after that may repeat the text.
 func (s Ledger) HasOutsideText(ctx context.Context, workspace, run string) (bool, error) {
 	if run == "" {
 		return false, nil
 	}
+	position := "instr"
+	if s.db.Engine() == "postgres" {
+		position = "strpos"
+	}
 	_, ok, err := queryOne(ctx, s.Snap, scanValue[string],
-		`SELECT id FROM calls WHERE run_id = $2 AND run_id <> '' AND tool IN (`+outsideTools+`) LIMIT 1`, workspace,
+		`SELECT id FROM calls WHERE run_id = $2 AND run_id <> '' AND (tool IN (`+outsideTools+`)
+			OR tool = 'memory_search' AND `+position+`(result, '"origin":"untrusted"') > 0) LIMIT 1`, workspace, run)
+	if err != nil || ok {
+		return ok, err
+	}
+	_, ok, err = queryOne(ctx, s.Snap, scanValue[string],
+		`SELECT run_id FROM model_requests WHERE run_id = $2 AND workspace_id = $1 AND untrusted = 1 LIMIT 1`, workspace,
 		run)
 	return ok, err
 }

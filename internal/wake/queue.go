@@ -95,7 +95,7 @@ func (q *Queue) Fire(ctx context.Context, tx *store.Tx, t reeve.Timer) (w reeve.
 	if _, err := tx.Queue().InsertWake(ctx, w); err != nil {
 		return w, err
 	}
-	return w, recordFirings(ctx, tx, []reeve.Timer{t}, []reeve.Wake{w})
+	return w, signalFirings(ctx, tx, []reeve.Timer{t}, []reeve.Wake{w})
 }
 
 // WakeIn is Wake in the caller's transaction. The caller calls Wakeup after the commit. The wake names the workspace,
