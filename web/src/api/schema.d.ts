@@ -158,6 +158,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/agents/{agentId}/subscriptions/trial": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Test the predicate of a subscription on past changes */
+        get: operations["trySubscription"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/agents/{agentId}/summaries": {
         parameters: {
             query?: never;
@@ -1867,6 +1884,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/mail/message": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a mail by its message id */
+        get: operations["getMail"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mail/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Search imported mail */
+        get: operations["searchMail"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/notes": {
         parameters: {
             query?: never;
@@ -2468,6 +2519,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs/{id}/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List what the model was asked in a run, with what was left out */
+        get: operations["listRunRequests"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runs/{id}/undo": {
         parameters: {
             query?: never;
@@ -2538,6 +2606,23 @@ export interface paths {
         head?: never;
         /** Update, pause or resume a schedule */
         patch: operations["updateSchedule"];
+        trace?: never;
+    };
+    "/api/schedules/{id}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Fire a schedule now */
+        post: operations["runSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/schedules/{id}/runs": {
@@ -3133,6 +3218,20 @@ export interface components {
             approvals: components["schemas"]["Approval"][] | null;
             next_cursor?: string;
         };
+        AskedRequest: {
+            /** @description What the model was not shown, and why */
+            left_out: components["schemas"]["Omission"][] | null;
+            /**
+             * Format: int64
+             * @description Number of the model's answer, from 1
+             */
+            number: number;
+            /** @description The request: model, system, messages and tools. The bytes of media are left out */
+            request: unknown;
+        };
+        AskedRequestList: {
+            requests: components["schemas"]["AskedRequest"][] | null;
+        };
         AttachRequest: {
             /** @description Settings of the agent for the tool */
             config?: unknown;
@@ -3444,7 +3543,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             entities: components["schemas"]["EntityChange"][] | null;
-            /** @description Operation, or derived id of a change without one */
+            /** @description Id of the operation that made the change; if there was none, an id of its own */
             id: string;
             /** @description Reason that the caller gave */
             reason?: string;
@@ -3657,6 +3756,44 @@ export interface components {
             comment?: string;
             /** @description Hash of the card that the person saw */
             shown_hash?: string;
+        };
+        Email: {
+            attachments?: components["schemas"]["EmailAttachment"][] | null;
+            bcc?: string[] | null;
+            body: string;
+            cc?: string[] | null;
+            /**
+             * Format: date-time
+             * @description Absent if unknown
+             */
+            date?: string;
+            folder?: string;
+            /** @description Name of the mailbox */
+            inbox: string;
+            /** @description Unique within its inbox */
+            message_id?: string;
+            /** @description Addresses of all recipients: to, cc and bcc */
+            recipients: string[] | null;
+            /** @description Address of the sender */
+            sender: string;
+            sender_name?: string;
+            subject: string;
+            /** @description Recipients with names */
+            to?: string[] | null;
+            /**
+             * Format: int64
+             * @description Bytes of text that were not stored
+             */
+            truncated_bytes?: number;
+        };
+        EmailAttachment: {
+            name: string;
+            /**
+             * Format: int64
+             * @description Decoded size in bytes
+             */
+            size: number;
+            type: string;
         };
         EntityChange: {
             /** @enum {string} */
@@ -4157,6 +4294,17 @@ export interface components {
             /** @enum {string} */
             outcome: "applied" | "not_applied" | "cannot_tell";
         };
+        MailHit: {
+            /** Format: date-time */
+            date?: string;
+            folder?: string;
+            inbox: string;
+            message_id: string;
+            sender: string;
+            /** @description Excerpt with matches in <mark> */
+            snippet: string;
+            subject: string;
+        };
         MailImport: {
             /** Format: int64 */
             added: number;
@@ -4204,6 +4352,20 @@ export interface components {
             restart?: boolean;
             /** @description Source of the mails, such as host and path */
             source: string;
+        };
+        MailPage: {
+            emails: components["schemas"]["MailHit"][] | null;
+            /** @description True if there are more mails */
+            more: boolean;
+            /** @description Pass it as cursor to get the next page */
+            next_cursor?: string;
+            /** @description Why mails are missing or in another order */
+            note?: string;
+            /**
+             * Format: int64
+             * @description Number of mails in this page
+             */
+            total: number;
         };
         MailProblem: {
             /** Format: int64 */
@@ -4551,6 +4713,16 @@ export interface components {
             next_cursor?: string;
             notifications: components["schemas"]["Notification"][] | null;
         };
+        Omission: {
+            /** @description The turn or run; of several, the newest */
+            id?: string;
+            /**
+             * @description What was left out
+             * @enum {string}
+             */
+            what: "turn" | "turns" | "run" | "runs" | "notes";
+            why: string;
+        };
         Operation: {
             agent_id: string;
             /** @description Exact arguments; absent in lists */
@@ -4731,6 +4903,16 @@ export interface components {
             tools?: {
                 [key: string]: string;
             };
+        };
+        PredicateTrial: {
+            change: components["schemas"]["ChangeRecord"];
+            /** @description The change would have woken the agent */
+            holds: boolean;
+            /** @description Why it would not have */
+            why?: string;
+        };
+        PredicateTrialList: {
+            trials: components["schemas"]["PredicateTrial"][] | null;
         };
         Problem: {
             /** @description Id of the refused call */
@@ -6517,6 +6699,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Subscription"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    trySubscription: {
+        parameters: {
+            query: {
+                class: "key" | "subtype" | "id";
+                /** @description For example TASK */
+                name: string;
+                /** @description CEL over entity. Default: every change counts */
+                predicate?: string;
+                /** @description Number of past changes */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Agent id or name */
+                agentId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PredicateTrialList"];
                 };
             };
             /** @description Error */
@@ -10721,6 +10943,84 @@ export interface operations {
             };
         };
     };
+    getMail: {
+        parameters: {
+            query: {
+                message_id: string;
+                /** @description Mailbox, if several contain the mail. Default: the first one */
+                inbox?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Email"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    searchMail: {
+        parameters: {
+            query?: {
+                /** @description As for email_search; see docs/mail.md */
+                query?: string;
+                /** @description Name or address of a mailbox. Default: all mailboxes */
+                inbox?: string;
+                /** @description Address or name of the sender, or words of it */
+                sender?: string;
+                /** @description Address or name of a recipient, or words of it */
+                recipient?: string;
+                /** @description Sent on this day or at this time or later */
+                date_from?: string;
+                /** @description Sent on this day or before this time */
+                date_to?: string;
+                limit?: number;
+                /** @description next_cursor of the previous page; keep all else the same */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailPage"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     listNotes: {
         parameters: {
             query?: {
@@ -12088,6 +12388,37 @@ export interface operations {
             };
         };
     };
+    listRunRequests: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AskedRequestList"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     planRunUndo: {
         parameters: {
             query?: never;
@@ -12338,6 +12669,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    runSchedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Wake"];
                 };
             };
             /** @description Error */
