@@ -71,8 +71,8 @@ func TestNamesWithoutASecretPass(t *testing.T) {
 		`"ContinuationToken":"a1b2c3d4"`, "cursor_token=a1b2c3d4", "syncToken=CPDAlvWDx70CEPDAlvWDx70CGAU=",
 		"$skiptoken=a1b2c3d4e5", `line\npage_token=a1b2c3d4`, `"eos_token": "<|endoftext|>"`,
 		// signed addresses and ids of keys
-
-		"https://b.s3.amazonaws.com/k?X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20260101&X-Amz-Security-Token=FwoGZXIvYXdzE3",
+		"https://b.s3.amazonaws.com/k?X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20260101",
+		"https://b.s3.amazonaws.com/k?X-Amz-Date=20260101&X-Amz-Security-Token=FwoGZXIvYXdzE3",
 		"x?X-Goog-Credential=me%40p.iam.gserviceaccount.com%2F20260101", "aws_access_key=AKIAIOSFODNN7EXAMPLE",
 		// a quote that closes the name
 		"x `password=` (a) |\n\nReeve parses: `rm`\n", `"secret_key: " + strings.Repeat("ab", 20)`,

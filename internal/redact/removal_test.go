@@ -172,10 +172,14 @@ var encoders = map[string]func(v string) string{
 	"hex escapes":      func(v string) string { return everyByte(v, `\x%02x`) },
 	"hex":              func(v string) string { return hex.EncodeToString([]byte(v)) },
 	"HEX":              func(v string) string { return strings.ToUpper(hex.EncodeToString([]byte(v))) },
-	"base64":           func(v string) string { return base64.StdEncoding.EncodeToString([]byte(v)) },
-	"base64 URL":       func(v string) string { return base64.RawURLEncoding.EncodeToString([]byte(v)) },
-	"base64 behind 1":  func(v string) string { return base64.StdEncoding.EncodeToString([]byte("u" + v + "tail")) },
-	"base64 behind 2":  func(v string) string { return base64.URLEncoding.EncodeToString([]byte("u:" + v)) },
+	"mixed hex": func(v string) string {
+		low := hex.EncodeToString([]byte(v))
+		return strings.ToUpper(low[:len(low)/2]) + low[len(low)/2:]
+	},
+	"base64":          func(v string) string { return base64.StdEncoding.EncodeToString([]byte(v)) },
+	"base64 URL":      func(v string) string { return base64.RawURLEncoding.EncodeToString([]byte(v)) },
+	"base64 behind 1": func(v string) string { return base64.StdEncoding.EncodeToString([]byte("u" + v + "tail")) },
+	"base64 behind 2": func(v string) string { return base64.URLEncoding.EncodeToString([]byte("u:" + v)) },
 	"base64 behind 5": func(v string) string {
 		return base64.RawStdEncoding.EncodeToString([]byte("user:" + v + ":x"))
 	},
@@ -196,7 +200,7 @@ func TestG21_EveryEncodingOfAStoredValueIsRemoved(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(3, 24))
 	s := &sampler{rnd}
-	values := []string{"abcdef", "Zq8s-1", `hunt"er<two99&/+=`, "pass word 99!x", "AzKey+abc/def+ghi9==",
+	values := []string{"abcdef", "Zq8s-1", `hunt"er<two99&/+=`, `back\slash "99"`, "pass word 99!x", "AzKey+abc/def+ghi9==",
 		"correct-horse-battery",
 		"a%41b&lt;c\\nd", s.alnum(8), s.alnum(32), s.std(40), s.hex(32), s.url(90), s.alnum(700)}
 	planted := 0
@@ -219,6 +223,31 @@ func TestG21_EveryEncodingOfAStoredValueIsRemoved(t *testing.T) {
 		}
 	}
 	t.Logf("%d stored values", planted)
+}
+
+// TestG21_AStoredValueInAnEncodedDocumentIsRemoved encodes JSON documents that contain a stored value. Around the mark
+// only the rest of the document is left.
+func TestG21_AStoredValueInAnEncodedDocumentIsRemoved(t *testing.T) {
+	t.Parallel()
+	mixed := func(b []byte) string { return strings.ReplaceAll(hex.EncodeToString(b), "a", "A") }
+	for _, v := range []string{`hunt"er<two99&/+=`, `back\slash "99"`, "schlüssel🦉/9", "plain-value-7"} {
+		forHTML, _ := json.Marshal(v)
+		python := strings.NewReplacer("ü", `\u00fc`, "🦉", `\ud83e\udd89`).Replace(jsonContent(v))
+		for _, content := range []string{jsonContent(v), string(forHTML[1 : len(forHTML)-1]), python,
+			strings.ReplaceAll(python, "/", `\/`)} {
+			for margin := range 3 {
+				doc := []byte(`{"v":"` + strings.Repeat("x", margin) + content + `","n":1}`)
+				for _, encoded := range []string{base64.StdEncoding.EncodeToString(doc),
+					base64.RawURLEncoding.EncodeToString(doc), hex.EncodeToString(doc), mixed(doc)} {
+					got := New([]string{v}).Text("k " + encoded + " end")
+					rest := len(encoded) * (len(doc) - len(content)) / len(doc)
+					if !strings.Contains(got, Mark) || len(got) > len("k "+Mark+" end")+rest+4 {
+						t.Errorf("%s: %q became %q", doc, encoded, got)
+					}
+				}
+			}
+		}
+	}
 }
 
 // shortTail reports whether the rest of an encoded value is only the base64 of adjacent bytes.
