@@ -68,6 +68,13 @@ func generateKey(f format, rnd *rand.Rand) string {
 	case f.prefix == "github_pat_" || f.prefix == "SG.":
 		sign := map[string]string{"github_pat_": "_", "SG.": "."}[f.prefix]
 		body = s.alnum(22) + sign + s.alnum(f.min-23)
+	case strings.HasPrefix(f.prefix, "pat-"):
+		body = s.uuid()
+	case f.prefix == "EAA":
+		body = s.alnum(150) + "4ZD"
+	case len(f.prefix) == 2:
+		id := base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprint(1e17 + rnd.Int64N(8e17))))
+		body = id[2:] + "." + s.alnum(6) + "." + s.alnum(38)
 	case f.prefix == "re_":
 		body = s.alnum(8) + "_" + s.alnum(23) + "7"
 	case f.prefix == "pat":
@@ -96,7 +103,7 @@ func withChecksum(body string) string {
 func infixKeys(rnd *rand.Rand) []string {
 	s := &sampler{rnd}
 	return []string{"123456789" + ":AA" + s.alnum(33), s.alnum(14) + ".atlasv1." + s.alnum(67), "a1B" + "8Q~" +
-		s.alnum(34)}
+		s.alnum(34), s.hex(16) + "-us12"}
 }
 
 // TestG21_EveryKnownFormatIsRemoved puts keys of every known format into every context and redacts them, as a whole and
