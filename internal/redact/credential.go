@@ -266,7 +266,8 @@ func findMember(name, value string, isKey bool) (found []Range) {
 		return nil
 	}
 	shift := len(text) - len(value)
-	for _, r := range slices.Concat(findAuthorization(text), findAWSKeys(text), findStoredLogins(text), findJWKs(text)) {
+	for _, r := range slices.Concat(findAuthorization(text), findAWSKeys(text), findStoredLogins(text),
+		findJWKs(text)) {
 		if r.From >= shift {
 			found = append(found, Range{From: r.From - shift, To: r.To - shift})
 		}

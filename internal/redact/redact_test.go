@@ -42,7 +42,8 @@ func TestG21_ProtocolSecretsAreRemoved(t *testing.T) {
 		`{"SecretAccessKey":"«wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY»","AccessKeyId":"AKIAIOSFODNN7EXAMPLE"}`,
 		"<SecretAccessKey>«wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY»</SecretAccessKey>",
 		`{"auths":{"https://index.docker.io/v1/":{"auth":"«bWU6aHVudGVyMg==»"}}}`,
-		`"auths": {"ghcr.io": {"auth": "«bWU6aHVudGVyMg==»"}} and more`, "//registry.npmjs.org/:_auth=«bWU6aHVudGVyMg==»",
+		`"auths": {"ghcr.io": {"auth": "«bWU6aHVudGVyMg==»"}} and more`,
+		"//registry.npmjs.org/:_auth=«bWU6aHVudGVyMg==»",
 		`{"kty":"EC","crv":"P-256","x":"` + sampleSignature + `","d":"«` + sampleSignature + `»"}`,
 		`key: {\"kty\":\"OKP\",\"x\":\"` + sampleSignature + `\",\"d\":\"«` + sampleSignature + `»\"} end`,
 		"PuTTY-User-Key-File-2: ssh-rsa\nPublic-Lines: 1\n" + sampleKeyLine + "\n«Private-Lines: 2\n" + sampleKeyLine +

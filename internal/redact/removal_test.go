@@ -273,7 +273,8 @@ func TestG21_SplitStreamShowsNoSecret(t *testing.T) {
 	text := "begin\n" + lines + "\npw hunter22-Passw0rdB end\n" + pem +
 		"\nAuthorization: Bearer a1b2c3d4e5f6a7b8\nexport " +
 		"password=correcthorse99\nhttps://me:Summer2026rain@h/\n" + sampleJWT + sampleSignature +
-		"\n" + puttyBegin + "2\n" + sampleKeyLine + "\nx2/z0Q==\n" + puttyEnd + "da39a3ee\nplain text at the end"
+		"\n" + puttyBegin + "2\n" + sampleKeyLine + "\nx2/z0Q==\n" + puttyEnd +
+		"da39a3ee\nplain text at the end"
 	want := Replace(text, r.Find(text))
 	write := func(parts ...string) string {
 		var out strings.Builder
