@@ -61,15 +61,19 @@ func findPartialFirstLine(text, begin string) int {
 
 // eachPrivateKey calls visit with the offset and the body of each private key, until visit returns false.
 func eachPrivateKey(text string, visit func(begin int, b keyBody) bool) {
+	// the next key of each kind; len(text) if there is none
+	pem, putty := indexFrom(text, 0, pemBegin), indexFrom(text, 0, puttyBegin)
 	for from := 0; ; {
-		i := strings.Index(text[from:], pemBegin)
-		if putty := strings.Index(text[from:], puttyBegin); putty >= 0 && (i < 0 || putty < i) {
-			i = putty
+		if pem < from {
+			pem = indexFrom(text, from, pemBegin)
 		}
-		if i < 0 {
+		if putty < from {
+			putty = indexFrom(text, from, puttyBegin)
+		}
+		i := min(pem, putty)
+		if i == len(text) {
 			return
 		}
-		i += from
 		from = i + len(pemBegin)
 		var b keyBody
 		if strings.HasPrefix(text[i:], puttyBegin) {
@@ -92,6 +96,14 @@ func eachPrivateKey(text string, visit func(begin int, b keyBody) bool) {
 	}
 }
 
+// indexFrom returns the offset of a part at or after from, or len(text).
+func indexFrom(text string, from int, part string) int {
+	if i := strings.Index(text[from:], part); i >= 0 {
+		return from + i
+	}
+	return len(text)
+}
+
 // keyBody is the part of a private key after its first line.
 type keyBody struct {
 	end    int  // offset of the end of the key; 0 if there is no key
@@ -108,7 +120,7 @@ func readKeyBody(text string, at int, lastLine string) (b keyBody) {
 		case strings.HasPrefix(text[i:], lastLine[:len(pemEnd)]) && full > 0:
 			b.end = min(len(text), i+len(lastLine))
 			return b
-		case strings.HasPrefix(text[i:], pemBegin):
+		case strings.HasPrefix(text[i:], pemBegin) || strings.HasPrefix(text[i:], puttyBegin):
 			b.end = full
 			return b
 		case text[i] == '\\' && i+1 < limit && strings.IndexByte("nrt", text[i+1]) >= 0:

@@ -33,9 +33,9 @@ var notSecret = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`[\d.,:_-]+`, // a number or a date
 	`(?:npm:|workspace:)?` + versionRange + `(?:(?: \|\| | - | )` + versionRange + `)*`,
 	`#[0-9A-Fa-f]{3,8}`, // a colour
-	`\$[{(A-Z].*|\$[a-z_]+(?:[/.:>-].*)?|\{\{.*|%[A-Za-z_]+%`, // a variable
-	`[A-Z]+\d{0,2}(?:_[A-Z]+\d{0,2})+`,                        // the name of a variable
-	`[a-z][a-z+.-]*://.*`,                                     // an address
+	`\$[{(A-Z].*|\$[a-z_]+(?:(?:/|\.|::|->).*)?|\{\{.*|%[A-Za-z_]+%`, // a variable
+	`[A-Z]+\d{0,2}(?:_[A-Z]+\d{0,2})+`,                               // the name of a variable
+	`[a-z][a-z+.-]*://.*`,                                            // an address
 	`(?:~|\.\.?|\$\w+|[A-Za-z]:)(?:/` + fileName + `)+/?|(?:/` + fileName + `){2,}/?`,
 	`(?:` + fileName + `/)*[\w-]+\.(?:pem|key|json|ya?ml|txt|crt|env|toml|ini|cfg|conf|p12|pfx|jks|pub)`,
 	`A[KS]IA[A-Z0-9]{16}.*`, // the id of a key
@@ -255,7 +255,7 @@ func (v namedText) isSecret() bool {
 
 // isVariable reports whether a value is a variable that is named like a secret, as in password=new_password.
 func (v namedText) isVariable() bool {
-	isName := isPlainWord(v.text) && secretWord(strings.TrimSuffix(v.text, "s")) != ""
+	isName := isPlainWord(v.text) && classes[v.text[0]] != upper && secretWord(strings.TrimSuffix(v.text, "s")) != ""
 	return isName && (len(splitName(v.text)) > 1 || v.text[0] == '_' || strings.EqualFold(v.text, v.name) ||
 		v.text == "credentials")
 }

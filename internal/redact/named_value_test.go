@@ -32,6 +32,7 @@ func TestG21_NamedValuesAreMaskedInCommandOutputAndLogs(t *testing.T) {
 		"X-Api-Key: «0a1b2c3d4e5f»",
 		"say Bearer «abcdef0123456789»",
 		"cut off: \"token\": \"«abc123def456ghi",
+		"password=\"«$ecret-1»\"", "password=«CorrectHorseSecret»",
 		"password=«hunter2»", "DB_PASSWORD: «s3cr3t!x»", `"api_key": "«9f8a7b6c5d4e3f2a1b0c»"`,
 		"export MY_API_KEY_2='«9f8a7b6c5d4e»'", "PASSWORD_PROD=«hunter22»", "_authToken=«npm-a1b2c3d4»",
 		"SECRET_KEY_BASE=«0a1b2c3d4e5f»", `$cfg{dbPassword} => "x"; accessKey: "«wJalrXUtnFEMI»"`,

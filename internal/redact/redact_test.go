@@ -200,7 +200,8 @@ func TestLongTextIsLinear(t *testing.T) {
 	t.Parallel()
 	r := New([]string{"stored value"}).MaskNamed()
 	for _, s := range []string{"token secret password ", "sk-sk-sk-", "://a:b", "-----BEGIN PRIVATE KEY-----\n",
-		"eyJ.eyJ.", "Authorization: Bearer ", "%25", "&amp;", `\\`} {
+		"eyJ.eyJ.", "Authorization: Bearer ", "%25", "&amp;", `\\`, puttyBegin + "3\n",
+		puttyBegin + "1\n" + sampleKeyLine + "\n", "password: '", `"kty":"","d":"`, "AbCdEf01"} {
 		r.Text(strings.Repeat(s, 400_000/len(s)))
 		r.PartialSecretAt(strings.Repeat(s, 200_000/len(s)))
 	}
