@@ -19,7 +19,7 @@ import (
 )
 
 // TestG21_InnocentCorpusIsNotDamaged redacts at least 500 real or realistic outputs of tools without secrets. Each must
-// stay unchanged to the byte: as text, inside a JSON result and through a Writer.
+// stay unchanged to the byte: as text, inside a JSON result, through a Writer, and where named values are masked.
 func TestG21_InnocentCorpusIsNotDamaged(t *testing.T) {
 	t.Parallel()
 	r := New([]string{"a stored value of this test", "another-Stored_value/77+x"})
@@ -44,6 +44,13 @@ func TestG21_InnocentCorpusIsNotDamaged(t *testing.T) {
 		}
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
+		}
+		hasSecret := strings.Contains(text, "client_secret") // of a payment
+		if named := r.MaskNamed(); !hasSecret && named.Text(text) != text {
+			damaged++
+			for _, s := range named.Find(text) {
+				t.Errorf("%s, named: %.200q", name, text[max(0, s.From-40):min(len(text), s.To+20)])
+			}
 		}
 		if r.Text(text) != text || r.Text(string(wrapped)) != string(wrapped) || out.String() != text {
 			damaged++

@@ -1,11 +1,16 @@
 package redact
 
 import (
+	"encoding/base64"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 const pemBegin, pemEnd, pemDashes = "-----BEGIN ", "-----END ", "-----"
+
+// puttyBegin and puttyEnd enclose the private part of a PuTTY key.
+const puttyBegin, puttyEnd = "Private-Lines: ", "Private-MAC: "
 
 // minKeyRun is how many base64 characters must follow the first line of a private key. A mere mention of the line has
 // none.
@@ -14,7 +19,7 @@ const minKeyRun = 40
 // maxKeyLen limits the body of a private key.
 const maxKeyLen = 64 << 10
 
-// findPrivateKeys finds private keys in PEM, complete or cut off.
+// findPrivateKeys finds private keys in PEM and of PuTTY, complete or cut off.
 func findPrivateKeys(text string) (found []Range) {
 	eachPrivateKey(text, func(begin int, b keyBody) bool {
 		if b.end > 0 {
@@ -56,23 +61,47 @@ func findPartialFirstLine(text, begin string) int {
 
 // eachPrivateKey calls visit with the offset and the body of each private key, until visit returns false.
 func eachPrivateKey(text string, visit func(begin int, b keyBody) bool) {
+	// the next key of each kind; len(text) if there is none
+	pem, putty := indexFrom(text, 0, pemBegin), indexFrom(text, 0, puttyBegin)
 	for from := 0; ; {
-		i := strings.Index(text[from:], pemBegin)
-		if i < 0 {
+		if pem < from {
+			pem = indexFrom(text, from, pemBegin)
+		}
+		if putty < from {
+			putty = indexFrom(text, from, puttyBegin)
+		}
+		i := min(pem, putty)
+		if i == len(text) {
 			return
 		}
-		i += from
 		from = i + len(pemBegin)
-		label, _, ok := strings.Cut(text[from:min(len(text), from+60)], pemDashes)
-		if !ok || !strings.Contains(label, "PRIVATE KEY") {
-			continue
+		var b keyBody
+		if strings.HasPrefix(text[i:], puttyBegin) {
+			from = i + len(puttyBegin)
+			b = readKeyBody(text, from, puttyEnd)
+			if strings.HasSuffix(text[:b.end], puttyEnd) {
+				b.end += prefixLen(text[b.end:], hexDigits)
+			}
+		} else {
+			label, _, ok := strings.Cut(text[from:min(len(text), from+60)], pemDashes)
+			if !ok || !strings.Contains(label, "PRIVATE KEY") {
+				continue
+			}
+			b = readKeyBody(text, from+len(label)+len(pemDashes), pemEnd+label+pemDashes)
 		}
-		b := readKeyBody(text, from+len(label)+len(pemDashes), label)
 		if !visit(i, b) {
 			return
 		}
 		from = max(from, b.end)
 	}
+}
+
+// indexFrom returns the offset of a part at or after from, or len(text).
+func indexFrom(text string, from int, part string) int {
+	if i := strings.Index(text[from:], part); i >= 0 {
+		return from + i
+	}
+	return len(text)
 }
 
 // keyBody is the part of a private key after its first line.
@@ -83,15 +112,15 @@ type keyBody struct {
 
 // readKeyBody reads lines of base64 up to the last line of the key. It skips margins, quotes and escapes between the
 // lines. A key without a last line was cut off and ends after its last full line.
-func readKeyBody(text string, at int, label string) (b keyBody) {
+func readKeyBody(text string, at int, lastLine string) (b keyBody) {
 	limit := min(len(text), at+maxKeyLen)
 	full, ended := 0, false // the end of the last full line, and whether a shorter line follows it
 	for i := at; i < limit; {
 		switch {
-		case strings.HasPrefix(text[i:], pemEnd) && full > 0:
-			b.end = min(len(text), i+len(pemEnd)+len(label)+len(pemDashes))
+		case strings.HasPrefix(text[i:], lastLine[:len(pemEnd)]) && full > 0:
+			b.end = min(len(text), i+len(lastLine))
 			return b
-		case strings.HasPrefix(text[i:], pemBegin):
+		case strings.HasPrefix(text[i:], pemBegin) || strings.HasPrefix(text[i:], puttyBegin):
 			b.end = full
 			return b
 		case text[i] == '\\' && i+1 < limit && strings.IndexByte("nrt", text[i+1]) >= 0:
@@ -204,14 +233,53 @@ func findAWSKeys(text string) (found []Range) {
 	return found
 }
 
-// findMember finds the credential in the value of a JSON member with a name such as authorization.
-func findMember(name, value string) (found []Range) {
-	if len(name) < len("authorization") {
+var (
+	// basicAuth matches what Docker and npm store: the name and the password of a user, in base64.
+	basicAuth = regexp.MustCompile(`\b_?auth\\*["']?\s*[:=]\s*\\*["']?([A-Za-z0-9+/]{8,}={0,2})`)
+	// jwkPart matches a private part of a JSON Web Key.
+	jwkPart = regexp.MustCompile(`\\*"(?:d|p|q|dp|dq|qi|k)\\*"\s*:\s*\\*"([A-Za-z0-9_-]{40,})`)
+)
+
+// findStoredLogins finds logins in the configuration of Docker and npm.
+func findStoredLogins(text string) (found []Range) {
+	if !strings.Contains(text, "auth") {
 		return nil
 	}
+	for _, m := range basicAuth.FindAllStringSubmatchIndex(text, -1) {
+		login, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text[m[2]:m[3]], "="))
+		if err == nil && printableLogin.Match(login) {
+			found = append(found, Range{From: m[2], To: m[3]})
+		}
+	}
+	return found
+}
+
+var printableLogin = regexp.MustCompile(`^[!-9;-~]+:[ -~]+$`)
+
+// findJWKs finds the private parts of JSON Web Keys. All keys have a member kty.
+func findJWKs(text string) (found []Range) {
+	if !strings.Contains(text, "kty") {
+		return nil
+	}
+	for _, m := range jwkPart.FindAllStringSubmatchIndex(text, -1) {
+		found = append(found, Range{From: m[2], To: m[3]})
+	}
+	return found
+}
+
+// findMember finds the credential in the value of a JSON member with a name such as authorization. isKey is set if the
+// member may be a part of a JSON Web Key.
+func findMember(name, value string, isKey bool) (found []Range) {
 	text := name + ": " + value
-	shift := len(name) + len(": ")
-	for _, r := range append(findAuthorization(text), findAWSKeys(text)...) {
+	switch {
+	case isKey && name != "" && len(name) <= len("dp"):
+		text = `"kty" "` + name + `": "` + value
+	case len(name) < len("authorization") && !strings.HasSuffix(name, "auth"):
+		return nil
+	}
+	shift := len(text) - len(value)
+	for _, r := range slices.Concat(findAuthorization(text), findAWSKeys(text), findStoredLogins(text),
+		findJWKs(text)) {
 		if r.From >= shift {
 			found = append(found, Range{From: r.From - shift, To: r.To - shift})
 		}

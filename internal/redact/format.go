@@ -69,7 +69,7 @@ const unbounded = 4096
 
 // formats are the key formats that their issuers publish. A format belongs here only if its prefix, alphabet and length
 // distinguish it from ids and words. The list intentionally omits ids (AWS AKIA, Twilio SK and AC), publishable keys
-// (Stripe pk_) and prefixes that also occur in binary data in base64 (Square EAAA, Facebook EAA).
+// (Stripe pk_) and formats that hashes and data in base64 have too (Mailgun key-, Square EAAA).
 var formats = []format{
 	// GitHub
 	{"ghp_", alnum, 36, 36, crcBase62}, {"gho_", alnum, 36, 36, crcBase62}, {"ghu_", alnum, 36, 36, crcBase62},
@@ -92,6 +92,11 @@ var formats = []format{
 	{"hooks.slack.com/workflows/", alnum | slash, 40, 90, varied},
 	{"hooks.slack.com/triggers/", alnum | slash, 40, 90, varied},
 	{"discord.com/api/webhooks/", url64 | slash, 80, 110, varied},
+	{"MT", url64 | dot, 56, 71, discordBot}, {"Mj", url64 | dot, 56, 71, discordBot},
+	{"Mz", url64 | dot, 56, 71, discordBot}, {"ND", url64 | dot, 56, 71, discordBot},
+	{"NT", url64 | dot, 56, 71, discordBot}, {"Nj", url64 | dot, 56, 71, discordBot},
+	{"Nz", url64 | dot, 56, 71, discordBot}, {"OD", url64 | dot, 56, 71, discordBot},
+	{"OT", url64 | dot, 56, 71, discordBot},
 	// Stripe and other payment services
 	{"sk_live_", alnum, 24, 247, varied}, {"sk_test_", alnum, 24, 247, varied}, {"rk_live_", alnum, 24, 247, varied},
 	{"rk_test_", alnum, 24, 247, varied}, {"sk_prod_", alnum, 24, 247, varied}, {"rk_prod_", alnum, 24, 247, varied},
@@ -110,6 +115,8 @@ var formats = []format{
 	{"xai-", alnum, 80, 80, varied}, {"xai-token-", alnum, 80, 80, varied}, {"pplx-", alnum, 48, 48, varied},
 	{"r8_", alnum, 37, 37, varied}, {"csk-", digit | lower, 48, 48, varied},
 	{"ABSKQmVkcm9ja0FQSUtleS", std64, 90, 260, varied}, {"bedrock-api-key-", std64, 28, unbounded, varied},
+	{"lsv2_pt_", hexDigits | dash, 43, 43, varied}, {"lsv2_sk_", hexDigits | dash, 43, 43, varied},
+	{"AQVN", url64, 35, 38, withDigit},
 	// Google and Microsoft
 	{"AIza", url64, 35, 35, varied}, {"GOCSPX-", url64, 28, 28, varied}, {"ya29.", url64 | dot, 30, unbounded, varied},
 	{"1//0", url64, 60, 160, varied}, {"AccountKey=", std64, 88, 88, varied},
@@ -147,19 +154,23 @@ var formats = []format{
 	{"figd_", url64, 40, 60, varied}, {"PMAK-", hexDigits | upper | dash, 59, 59, varied},
 	{"CCIPAT_", url64, 60, 70, varied}, {"CFPAT-", url64, 43, 43, varied}, {"sl.u.", url64, 130, unbounded, varied},
 	{"pat", alnum | dot, 79, 79, airtable}, {"rdme_", digit | lower, 70, 70, varied},
-	{"sgp_", url64, 40, 57, withDigit},
+	{"sgp_", url64, 40, 57, withDigit}, {"bkua_", digit | lower, 40, 40, varied}, {"aio_", alnum, 28, 28, withDigit},
+	{"pat-na1-", hexDigits | dash, 36, 36, hubSpot}, {"pat-na2-", hexDigits | dash, 36, 36, hubSpot},
+	{"pat-eu1-", hexDigits | dash, 36, 36, hubSpot}, {"pat-ap1-", hexDigits | dash, 36, 36, hubSpot},
+	{"SSWS 00", url64, 40, 40, withDigit}, {"EAA", alnum, 100, 400, facebook},
 	// Reeve
 	{"reeve_tok_", url64, 30, 100, varied},
 }
 
-// infixFormats are the key formats with a characteristic part in the middle: Telegram bots, HashiCorp Terraform and
-// Azure clients.
+// infixFormats are the key formats with a characteristic part in the middle: Telegram bots, HashiCorp Terraform, Azure
+// clients and Mailchimp.
 var infixFormats = []struct {
 	part string
 	like *regexp.Regexp
 }{
 	{":AA", regexp.MustCompile(`\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b`)},
 	{".atlasv1.", regexp.MustCompile(`\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}`)},
+	{"-us", regexp.MustCompile(`\b[0-9a-f]{32}-us[0-9]{1,2}\b`)},
 	{"Q~", regexp.MustCompile(`(?:^|[^A-Za-z0-9_.~-])([A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34})`)},
 }
 
@@ -246,7 +257,7 @@ const minOpen, minOpenShort = 7, 12
 // findPartialFormat returns the offset of a key of a known format that is cut off by the end of text, or len(text).
 func findPartialFormat(text string) int {
 	start := len(text)
-	for start > 0 && classes[text[start-1]] != 0 {
+	for start > 0 && (classes[text[start-1]] != 0 || strings.HasSuffix(text[:start], "SSWS ")) {
 		start--
 	}
 	for i := start; i+minOpen <= len(text); i++ {
@@ -316,6 +327,24 @@ func resend(body string) bool { return body[8] == '_' && withDigit(body) }
 func airtable(body string) bool { return body[14] == '.' && prefixLen(body[15:], hexDigits) == 64 }
 
 func onePassword(body string) bool { return body[6] == '-' && withDigit(body) }
+
+// hubSpot checks the UUID of a token.
+func hubSpot(body string) bool {
+	return body[8] == '-' && body[13] == '-' && body[18] == '-' && body[23] == '-' && varied(body)
+}
+
+// facebook checks the end of a token. Facebook writes ZD instead of the equals sign of base64.
+func facebook(body string) bool { return strings.HasSuffix(body, "ZD") && withDigit(body) }
+
+// discordBot checks a token without its first two characters. It begins with the number of the bot in base64.
+func discordBot(body string) bool {
+	parts := strings.Split(body, ".")
+	if len(parts) != 3 || len(parts[1]) != 6 || len(parts[2]) < 27 {
+		return false
+	}
+	id, err := base64.RawURLEncoding.DecodeString(parts[0][2:])
+	return err == nil && len(id) >= 14 && len(id) <= 17 && prefixLen(string(id), digit) == len(id)
+}
 
 // grafanaKey checks the rest of a key that is a JSON object in base64 with the members k, n and id.
 func grafanaKey(body string) bool {

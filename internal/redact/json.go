@@ -18,6 +18,7 @@ type document struct {
 	*Redactor
 	text      string
 	fileNames []string // members from which only stored values are removed
+	hasKey    bool     // it has a member kty, like a JSON Web Key
 	spanning  []Range  // stored values in the source, which may be JSON and span several strings
 	out       strings.Builder
 	done      int // offset up to which text is processed
@@ -36,7 +37,8 @@ const (
 
 // json redacts each string and each number of a JSON text.
 func (r *Redactor) json(text string, fileNames []string) string {
-	d := &document{Redactor: r, text: text, fileNames: fileNames, spanning: r.stored.find(text)}
+	d := &document{Redactor: r, text: text, fileNames: fileNames, spanning: r.stored.find(text),
+		hasKey: strings.Contains(text, `"kty"`)}
 	for i := 0; i < len(text); {
 		switch c := text[i]; {
 		case c == '"':
@@ -97,7 +99,7 @@ func (d *document) redactString(i int) int {
 func (d *document) findValue(content string) []Range {
 	found := d.Find(content)
 	if d.formats {
-		found = append(found, findMember(d.member, content)...)
+		found = append(found, findMember(d.member, content, d.hasKey)...)
 		found = append(found, d.key.find(content)...)
 	}
 	if d.named {

@@ -5,8 +5,12 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // MinStored is the minimum length of stored values that are redacted. Shorter values occur by chance in ordinary words.
@@ -79,6 +83,9 @@ func (m *matcher) findEncoded(text string) []Range {
 		return nil
 	}
 	found := m.find(text)
+	if lowered, ok := lowerMixedHex(text, 2*MinStored); ok {
+		found = append(found, m.find(lowered)...)
+	}
 	var layers [][]escape
 	for range maxLayers {
 		plain, escapes := decodeEscapes(text)
@@ -103,7 +110,8 @@ func (m *matcher) findPartial(text string) int {
 	var layers [][]escape
 	for {
 		cut := trimPartialEscape(text)
-		for _, end := range []string{text, cut, trimPartialEscape(cut)} {
+		lowered, _ := lowerMixedHex(text, keyLen)
+		for _, end := range []string{text, lowered, cut, trimPartialEscape(cut)} {
 			if at, ok := m.prefixAtEnd(end); ok {
 				first = min(first, sourceThrough(Range{From: at, To: len(text)}, layers).From)
 			}
@@ -132,12 +140,38 @@ func (m *matcher) prefixAtEnd(text string) (at int, ok bool) {
 	return 0, false
 }
 
-// encodings returns a value unchanged, with plus signs as in a form, in hexadecimal and in base64. Escaped characters
-// are decoded in the text instead. A value that itself contains escapes is also returned decoded, because it is
-// compared with decoded text.
+// lowerMixedHex lowers the hexadecimal numbers in text that mix upper and lower case and have at least n digits. It
+// reports whether there are any.
+func lowerMixedHex(text string, n int) (lowered string, ok bool) {
+	var out []byte
+	for i := 0; i < len(text); i++ {
+		k := prefixLen(text[i:], hexDigits|upper)
+		run := text[i : i+k]
+		if low := strings.ToLower(run); k >= n && low != run && strings.ToUpper(run) != run && isHex(low) {
+			if out == nil {
+				out = []byte(text)
+			}
+			copy(out[i:], low)
+		}
+		i += k
+	}
+	if out == nil {
+		return text, false
+	}
+	return string(out), true
+}
+
+func isHex(low string) bool { return prefixLen(low, hexDigits) == len(low) }
+
+// encodings returns a value unchanged, with plus signs as in a form, and, also as a part of a JSON string, in
+// hexadecimal and in base64. Escaped characters are decoded in the text instead. A value that itself contains escapes
+// is also returned decoded, because it is compared with decoded text.
 func encodings(v string) []string {
-	lower := hex.EncodeToString([]byte(v))
-	all := append(base64Encodings(v), v, lower, strings.ToUpper(lower))
+	all := []string{v}
+	for _, s := range jsonForms(v) {
+		lower := hex.EncodeToString([]byte(s))
+		all = append(append(all, base64Encodings(s)...), lower, strings.ToUpper(lower))
+	}
 	if strings.Contains(v, " ") {
 		all = append(all, strings.ReplaceAll(v, " ", "+"))
 	}
@@ -151,6 +185,29 @@ func encodings(v string) []string {
 		}
 	}
 	return all
+}
+
+// jsonForms returns a value as it is and as programs write it into JSON: with or without escapes for HTML, for slashes
+// and for characters beyond ASCII.
+func jsonForms(v string) []string {
+	plain := jsonContent(v)
+	forms := []string{v, plain}
+	if s, err := json.Marshal(v); err == nil {
+		forms = append(forms, string(s[1:len(s)-1]))
+	}
+	var ascii strings.Builder
+	for _, unit := range utf16.Encode([]rune(plain)) {
+		if unit < utf8.RuneSelf {
+			ascii.WriteByte(byte(unit))
+		} else {
+			fmt.Fprintf(&ascii, `\u%04x`, unit)
+		}
+	}
+	for _, s := range []string{plain, ascii.String()} {
+		forms = append(forms, s, strings.ReplaceAll(s, "/", `\/`))
+	}
+	slices.Sort(forms)
+	return slices.Compact(forms)
 }
 
 // minBase64 is the shortest sequence of base64 characters that identifies a value of MinStored bytes.

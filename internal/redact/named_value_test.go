@@ -32,6 +32,14 @@ func TestG21_NamedValuesAreMaskedInCommandOutputAndLogs(t *testing.T) {
 		"X-Api-Key: «0a1b2c3d4e5f»",
 		"say Bearer «abcdef0123456789»",
 		"cut off: \"token\": \"«abc123def456ghi",
+		"password=\"«$ecret-1»\"", "password=«CorrectHorseSecret»",
+		"password=«hunter2»", "DB_PASSWORD: «s3cr3t!x»", `"api_key": "«9f8a7b6c5d4e3f2a1b0c»"`,
+		"export MY_API_KEY_2='«9f8a7b6c5d4e»'", "PASSWORD_PROD=«hunter22»", "_authToken=«npm-a1b2c3d4»",
+		"SECRET_KEY_BASE=«0a1b2c3d4e5f»", `$cfg{dbPassword} => "x"; accessKey: "«wJalrXUtnFEMI»"`,
+		`line\npassword=«hunter22»\nnext`, "don't say password='«hunter2 x»', it's secret", "${PASSWORD:-«hunter2»}",
+		`msg="{\"password\": \"«+a\\nb»\", \"n\": 1}"`, "password: «$ecret1!»", "token = «abc123.def456»",
+		"open: token=\"«abc123 def456»\nnext line\"",
+		`"private_key": "«abcdef\nghijkl1»", "x": 1`, "curl \"https://h/?access_token=«h480djs93hd8»&page=2\"",
 	} {
 		plain, want := splitMarked(text)
 		if got := r.Text(plain); got != want {
@@ -55,6 +63,34 @@ func TestNamesWithoutASecretPass(t *testing.T) {
 		`{"token_type":"Bearer","secret_name":"OPENAI_KEY","token_id":"tok_01hzy2w8"}`,
 		"a basic understanding, the bearer of news", "password: ********", "x=Zk3vQ9mLx2Rt7Yb4Nc8Ws1Pd6Hf5Jg0A",
 		"2026-01-02T15:04:05.000Z [INFO] started on 127.0.0.1:7410", strings.Repeat("a", 60),
+		// lock files
+		`"js-tokens": "^4.0.0"`, `"js-tiktoken": "^1.0.12",`, `js-tokens: "npm:^3.0.0 || ^4.0.0"`,
+		`"csrf-token": "~1.2.3-rc.1"`,
+		`"@tokenizer/token": "npm:^0.3.0"`, "passwords: swordfish1",
+		// positions in lists
+		"next_page_token=CAUQAA-Zk3vQ9mLx2", `"nextToken": "6JeAoK3XGyoFmW+iXEIr"`, "pageToken: CAUQAA-Zk3vQ9mLx2",
+		`"ContinuationToken":"a1b2c3d4"`, "cursor_token=a1b2c3d4", "syncToken=CPDAlvWDx70CEPDAlvWDx70CGAU=",
+		"$skiptoken=a1b2c3d4e5", `line\npage_token=a1b2c3d4`, `"eos_token": "<|endoftext|>"`,
+		// signed addresses and ids of keys
+		"https://b.s3.amazonaws.com/k?X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20260101",
+		"https://b.s3.amazonaws.com/k?X-Amz-Date=20260101&X-Amz-Security-Token=FwoGZXIvYXdzE3",
+		"x?X-Goog-Credential=me%40p.iam.gserviceaccount.com%2F20260101", "aws_access_key=AKIAIOSFODNN7EXAMPLE",
+		// a quote that closes the name
+		"x `password=` (a) |\n\nReeve parses: `rm`\n", `"secret_key: " + strings.Repeat("ab", 20)`,
+		`"password=" + p + "x"`,
+		`getpass('Password: ')` + "\nx = 'y'", `h.Set("Authorization", "Bearer "+token+"abcdefgh1")`,
+		// code
+		"cliSecret := cli2.writeSecret[X]", "cliSecret := cli2.secret1", "Token: '#ffffff'",
+		"private_key = $dir/private/cakey.pem",
+		"password = config['password']", "self.password = password", "f(password=new_password, token=_token)",
+		"secret=$secret", "private_key: ./keys/id_rsa.key", "secret: /run/secrets/db2", "password: Optional[str]",
+		"push<syntax::tokenstream::TokenStream>", "credentials: 'same-origin'", "password?: string; secret: string;",
+		"const tokenColumns = `id, name, user_name`", "var usage = \"secret: the words of a sentence\"",
+		".. _`Bearer Token`: https://tools.ietf.org/html/rfc6750", "SECRET=OTHER_SECRET",
+		// placeholders
+		"API_KEY=your-api-key-here", "password: changeme", "Bearer ${secret:WEATHER_KEY}",
+		"password: ${secret:weather_key1}",
+		"token: <your token>", "password: example", "TOKEN={{ token1 }}", "PASSWORD=%PASSWORD%",
 	} {
 		if got := r.Text(text); got != text {
 			t.Errorf("%q became %q", text, got)

@@ -79,6 +79,8 @@ func (r *Redactor) Find(text string) []Range {
 		found = append(found, findURLPasswords(text)...)
 		found = append(found, findAuthorization(text)...)
 		found = append(found, findAWSKeys(text)...)
+		found = append(found, findStoredLogins(text)...)
+		found = append(found, findJWKs(text)...)
 	}
 	if r.named {
 		found = append(found, findNamed(text)...)

@@ -41,6 +41,13 @@ func TestG21_ProtocolSecretsAreRemoved(t *testing.T) {
 		"aws_secret_access_key = «wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY»",
 		`{"SecretAccessKey":"«wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY»","AccessKeyId":"AKIAIOSFODNN7EXAMPLE"}`,
 		"<SecretAccessKey>«wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY»</SecretAccessKey>",
+		`{"auths":{"https://index.docker.io/v1/":{"auth":"«bWU6aHVudGVyMg==»"}}}`,
+		`"auths": {"ghcr.io": {"auth": "«bWU6aHVudGVyMg==»"}} and more`,
+		"//registry.npmjs.org/:_auth=«bWU6aHVudGVyMg==»",
+		`{"kty":"EC","crv":"P-256","x":"` + sampleSignature + `","d":"«` + sampleSignature + `»"}`,
+		`key: {\"kty\":\"OKP\",\"x\":\"` + sampleSignature + `\",\"d\":\"«` + sampleSignature + `»\"} end`,
+		"PuTTY-User-Key-File-2: ssh-rsa\nPublic-Lines: 1\n" + sampleKeyLine + "\n«Private-Lines: 2\n" + sampleKeyLine +
+			"\nx2/z0Q==\nPrivate-MAC: da39a3ee5e6b4b0d3255bfef95601890afd80709»\nafter",
 		"postgres://me:«hunter2»@db.example.com:5432/x",
 		"https://user:«p4ss%40word»@example.com/",
 		"redis://:«p$ss-[w]ord»@cache:6379",
@@ -92,6 +99,8 @@ func TestG21_TextThatOnlyLooksRandomPasses(t *testing.T) {
 		"A key starts with -----BEGIN OPENSSH PRIVATE KEY----- and is kept in ~/.ssh. Its hash is " +
 			"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855.\n-----END OPENSSH PRIVATE KEY-----",
 		"const begin, end = \"-----BEGIN PRIVATE KEY-----\", \"-----END PRIVATE KEY-----\"\nmore text follows",
+		`{"auth": "basic", "author": "bWU6aHVudGVyMg=="}`, `"auth": "c29tZSB0ZXh0"`, "Private-Lines: 2 of the file",
+		`{"kty":"EC","x":"` + sampleSignature + `","kid":"` + sampleSignature + `"}`, `{"d":"` + sampleSignature + `"}`,
 		"eyJhbGciOi.notatoken.atall", "eyJhbGciOiJub25lIn0.eyJhIjoxfQ.",
 		"日本語の文章、パスワードではない。", "",
 	} {
@@ -191,7 +200,8 @@ func TestLongTextIsLinear(t *testing.T) {
 	t.Parallel()
 	r := New([]string{"stored value"}).MaskNamed()
 	for _, s := range []string{"token secret password ", "sk-sk-sk-", "://a:b", "-----BEGIN PRIVATE KEY-----\n",
-		"eyJ.eyJ.", "Authorization: Bearer ", "%25", "&amp;", `\\`} {
+		"eyJ.eyJ.", "Authorization: Bearer ", "%25", "&amp;", `\\`, puttyBegin + "3\n",
+		puttyBegin + "1\n" + sampleKeyLine + "\n", "password: '", `"kty":"","d":"`, "AbCdEf01"} {
 		r.Text(strings.Repeat(s, 400_000/len(s)))
 		r.PartialSecretAt(strings.Repeat(s, 200_000/len(s)))
 	}

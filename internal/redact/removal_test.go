@@ -68,6 +68,13 @@ func generateKey(f format, rnd *rand.Rand) string {
 	case f.prefix == "github_pat_" || f.prefix == "SG.":
 		sign := map[string]string{"github_pat_": "_", "SG.": "."}[f.prefix]
 		body = s.alnum(22) + sign + s.alnum(f.min-23)
+	case strings.HasPrefix(f.prefix, "pat-"):
+		body = s.uuid()
+	case f.prefix == "EAA":
+		body = s.alnum(150) + "4ZD"
+	case len(f.prefix) == 2:
+		id := base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprint(1e17 + rnd.Int64N(8e17))))
+		body = id[2:] + "." + s.alnum(6) + "." + s.alnum(38)
 	case f.prefix == "re_":
 		body = s.alnum(8) + "_" + s.alnum(23) + "7"
 	case f.prefix == "pat":
@@ -96,7 +103,7 @@ func withChecksum(body string) string {
 func infixKeys(rnd *rand.Rand) []string {
 	s := &sampler{rnd}
 	return []string{"123456789" + ":AA" + s.alnum(33), s.alnum(14) + ".atlasv1." + s.alnum(67), "a1B" + "8Q~" +
-		s.alnum(34)}
+		s.alnum(34), s.hex(16) + "-us12"}
 }
 
 // TestG21_EveryKnownFormatIsRemoved puts keys of every known format into every context and redacts them, as a whole and
@@ -172,10 +179,14 @@ var encoders = map[string]func(v string) string{
 	"hex escapes":      func(v string) string { return everyByte(v, `\x%02x`) },
 	"hex":              func(v string) string { return hex.EncodeToString([]byte(v)) },
 	"HEX":              func(v string) string { return strings.ToUpper(hex.EncodeToString([]byte(v))) },
-	"base64":           func(v string) string { return base64.StdEncoding.EncodeToString([]byte(v)) },
-	"base64 URL":       func(v string) string { return base64.RawURLEncoding.EncodeToString([]byte(v)) },
-	"base64 behind 1":  func(v string) string { return base64.StdEncoding.EncodeToString([]byte("u" + v + "tail")) },
-	"base64 behind 2":  func(v string) string { return base64.URLEncoding.EncodeToString([]byte("u:" + v)) },
+	"mixed hex": func(v string) string {
+		low := hex.EncodeToString([]byte(v))
+		return strings.ToUpper(low[:len(low)/2]) + low[len(low)/2:]
+	},
+	"base64":          func(v string) string { return base64.StdEncoding.EncodeToString([]byte(v)) },
+	"base64 URL":      func(v string) string { return base64.RawURLEncoding.EncodeToString([]byte(v)) },
+	"base64 behind 1": func(v string) string { return base64.StdEncoding.EncodeToString([]byte("u" + v + "tail")) },
+	"base64 behind 2": func(v string) string { return base64.URLEncoding.EncodeToString([]byte("u:" + v)) },
 	"base64 behind 5": func(v string) string {
 		return base64.RawStdEncoding.EncodeToString([]byte("user:" + v + ":x"))
 	},
@@ -196,8 +207,8 @@ func TestG21_EveryEncodingOfAStoredValueIsRemoved(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(3, 24))
 	s := &sampler{rnd}
-	values := []string{"abcdef", "Zq8s-1", `hunt"er<two99&/+=`, "pass word 99!x", "AzKey+abc/def+ghi9==",
-		"correct-horse-battery",
+	values := []string{"abcdef", "Zq8s-1", `hunt"er<two99&/+=`, `back\slash "99"`, "pass word 99!x",
+		"AzKey+abc/def+ghi9==", "correct-horse-battery",
 		"a%41b&lt;c\\nd", s.alnum(8), s.alnum(32), s.std(40), s.hex(32), s.url(90), s.alnum(700)}
 	planted := 0
 	for _, v := range values {
@@ -221,6 +232,31 @@ func TestG21_EveryEncodingOfAStoredValueIsRemoved(t *testing.T) {
 	t.Logf("%d stored values", planted)
 }
 
+// TestG21_AStoredValueInAnEncodedDocumentIsRemoved encodes JSON documents that contain a stored value. Around the mark
+// only the rest of the document is left.
+func TestG21_AStoredValueInAnEncodedDocumentIsRemoved(t *testing.T) {
+	t.Parallel()
+	mixed := func(b []byte) string { return strings.ReplaceAll(hex.EncodeToString(b), "a", "A") }
+	for _, v := range []string{`hunt"er<two99&/+=`, `back\slash "99"`, "schlüssel🦉/9", "plain-value-7"} {
+		forHTML, _ := json.Marshal(v)
+		python := strings.NewReplacer("ü", `\u00fc`, "🦉", `\ud83e\udd89`).Replace(jsonContent(v))
+		for _, content := range []string{jsonContent(v), string(forHTML[1 : len(forHTML)-1]), python,
+			strings.ReplaceAll(python, "/", `\/`)} {
+			for margin := range 3 {
+				doc := []byte(`{"v":"` + strings.Repeat("x", margin) + content + `","n":1}`)
+				for _, encoded := range []string{base64.StdEncoding.EncodeToString(doc),
+					base64.RawURLEncoding.EncodeToString(doc), hex.EncodeToString(doc), mixed(doc)} {
+					got := New([]string{v}).Text("k " + encoded + " end")
+					rest := len(encoded) * (len(doc) - len(content)) / len(doc)
+					if !strings.Contains(got, Mark) || len(got) > len("k "+Mark+" end")+rest+4 {
+						t.Errorf("%s: %q became %q", doc, encoded, got)
+					}
+				}
+			}
+		}
+	}
+}
+
 // shortTail reports whether the rest of an encoded value is only the base64 of adjacent bytes.
 func shortTail(text, encoded string) bool {
 	return !strings.Contains(text, encoded) && len(encoded) < 24
@@ -237,7 +273,8 @@ func TestG21_SplitStreamShowsNoSecret(t *testing.T) {
 	text := "begin\n" + lines + "\npw hunter22-Passw0rdB end\n" + pem +
 		"\nAuthorization: Bearer a1b2c3d4e5f6a7b8\nexport " +
 		"password=correcthorse99\nhttps://me:Summer2026rain@h/\n" + sampleJWT + sampleSignature +
-		"\nplain text at the end"
+		"\n" + puttyBegin + "2\n" + sampleKeyLine + "\nx2/z0Q==\n" + puttyEnd +
+		"da39a3ee\nplain text at the end"
 	want := Replace(text, r.Find(text))
 	write := func(parts ...string) string {
 		var out strings.Builder
@@ -261,7 +298,7 @@ func TestG21_SplitStreamShowsNoSecret(t *testing.T) {
 			t.Fatalf("cut at %d and %d: %q, want %q", i, j, got, want)
 		}
 	}
-	if strings.Count(want, Mark) != 7 {
+	if strings.Count(want, Mark) != 8 {
 		t.Errorf("%q", want)
 	}
 }
