@@ -18,8 +18,7 @@ const SampleName = "triage"
 // InstallSample adds a small mailbox and an automation that sorts it without an API key to the workspace default. The
 // automation begins with a dry run, whose plan a person can apply. A second agent asks to write a file, so that a call
 // waits for approval. InstallSample does nothing if the workspace has agents. It reports whether it installed the
-// sample. Only "reeve serve --sample",
-// "reeve init --sample" and programs that want a sample call it.
+// sample. Only "reeve serve --sample", "reeve init --sample" and programs that want a sample call it.
 func (h *Host) InstallSample(ctx context.Context) (isInstalled bool, err error) {
 	if err := h.open(ctx); err != nil {
 		return false, err

@@ -121,12 +121,12 @@ type OperationFilter struct {
 func (s Ledger) ListOperations(ctx context.Context, workspace string, f OperationFilter) ([]reeve.Operation, error) {
 	// ~ sorts after every id
 	where, args := `workspace_id = $1`, []any{workspace, cmp.Or(f.Before, "~"), f.Limit, string(f.State)}
-	// this uses the agent's index
-	if f.Agent != "" {
+	switch {
+	case f.Run != "": // this uses the run's index
+		where, args = `run_id = $5 AND run_id <> '' AND workspace_id || '' = $1 AND ($6 = '' OR agent_id = $6)`,
+			append(args, f.Run, f.Agent)
+	case f.Agent != "": // this uses the agent's index
 		where, args = `agent_id = $5 AND workspace_id || '' = $1`, append(args, f.Agent)
-	}
-	if f.Run != "" { // this uses the run's index
-		where, args = `run_id = $5 AND run_id <> '' AND workspace_id || '' = $1`, append(args[:4], f.Run)
 	}
 	return queryAll(ctx, s.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls
 		WHERE `+where+` AND operation_id IS NOT NULL
