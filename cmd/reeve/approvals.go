@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -19,10 +20,11 @@ func approvalsCommand(a *app) *cobra.Command {
 		Example: `  reeve approvals --state pending
   reeve approvals show apr_...
   reeve approvals approve apr_... --wait
-  reeve approvals deny apr_... --comment "ask again next week"`,
+  reeve approvals deny apr_... --comment "ask again next week"
+  reeve approvals edit apr_... '{"path":"/plan.md","content":"Run 3 km"}'`,
 	}
 	c.Flags().AddFlagSet(list.Flags())
-	c.AddCommand(list, approvalsGet(a), approvalsApprove(a), approvalsDeny(a))
+	c.AddCommand(list, approvalsGet(a), approvalsApprove(a), approvalsDeny(a), approvalsEdit(a), approvalsReveal(a))
 	return c
 }
 
@@ -140,4 +142,50 @@ func approvalsDeny(a *app) *cobra.Command {
 	}
 	c.Flags().StringVar(&comment, "comment", "", "reason, which the agent sees")
 	return c
+}
+
+func approvalsEdit(a *app) *cobra.Command {
+	var comment string
+	c := &cobra.Command{
+		Use: "edit APPROVAL ARGUMENTS", Short: "Change the arguments of a call that waits", Args: cobra.ExactArgs(2),
+		Long: `Replaces a waiting call by one with other arguments. The new call waits for an approval of its own; the old
+approval becomes replaced. ARGUMENTS is a JSON object with all arguments, @FILE, or - for standard input.`,
+		Example:           `  reeve approvals edit apr_... '{"path":"/plan.md","content":"Run 3 km"}'`,
+		ValidArgsFunction: a.complete(pendingApprovals),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			input, err := a.readArguments(args[1:])
+			if err != nil {
+				return err
+			}
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				p, err := c.Approvals().Edit(ctx, args[0], api.EditRequest{Args: input, Comment: comment})
+				if err != nil {
+					return err
+				}
+				return a.printApproval(p)
+			})
+		},
+	}
+	c.Flags().StringVar(&comment, "comment", "", "why, for the agent")
+	return c
+}
+
+func approvalsReveal(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "reveal APPROVAL", Short: "Show a waiting call with the secrets that its approval hides",
+		Args: cobra.ExactArgs(1), Long: "Only owners may reveal a call.",
+		Example:           "  reeve approvals reveal apr_...",
+		ValidArgsFunction: a.complete(pendingApprovals),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				r, err := c.Approvals().Reveal(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return a.print(r, func(w io.Writer) {
+					printDetails(w, "arguments", indentJSON([]byte(r.Args)), "would change", r.Preview)
+				})
+			})
+		},
+	}
 }

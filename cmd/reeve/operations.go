@@ -24,7 +24,7 @@ example because the server was killed during the call, a person resolves it.`,
   reeve operations undo op_...`,
 	}
 	c.Flags().AddFlagSet(list.Flags())
-	c.AddCommand(list, operationsGet(a), operationsResolve(a), operationsUndo(a))
+	c.AddCommand(list, operationsGet(a), operationsLookUp(a), operationsResolve(a), operationsUndo(a))
 	return c
 }
 
@@ -47,6 +47,7 @@ func operationsList(a *app) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&f.Agent, "agent", "", "only operations of this agent")
+	c.Flags().StringVar(&f.Run, "run", "", "only operations of this run")
 	c.Flags().StringVar(&state, "state", "", "only operations in this state")
 	completeFlagValues(c, "state", reeve.States())
 	addPageFlags(c, &f.Page)
@@ -125,6 +126,24 @@ happened.
 					return err
 				}
 				return a.printOperation(o)
+			})
+		},
+	}
+}
+
+func operationsLookUp(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "lookup OPERATION", Short: "Ask the tool whether an operation of unknown outcome took effect",
+		Args:    cobra.ExactArgs(1),
+		Long:    "Sends nothing again and changes nothing. Only tools of the class verifiable can answer.",
+		Example: "  reeve operations lookup op_...",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				r, err := c.Operations().LookUp(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return a.print(r, func(w io.Writer) { printDetails(w, "outcome", string(r.Outcome), "found", r.Found) })
 			})
 		},
 	}

@@ -21,7 +21,7 @@ func runsCommand(a *app) *cobra.Command {
 	c := groupCommand("runs", "List and cancel runs",
 		`A run is one execution of an agent. Changes that were due when the run started share it; each manual
 wake has its own run. "reeve runs wakes" lists the wakes of a run.`,
-		runsList(a), runsGet(a), runsWakes(a), runsMessages(a), runsRequests(a), runsCancel(a))
+		runsList(a), runsGet(a), runsWakes(a), runsMessages(a), runsRequests(a), runsCancel(a), runsUndo(a))
 	c.Example = `  reeve runs --agent clerk
   reeve runs --state parked
   reeve runs show run_... --wait
@@ -245,6 +245,29 @@ func printAskedRequest(w io.Writer, r reeve.AskedRequest) {
 	for _, o := range r.LeftOut {
 		fmt.Fprintf(w, "left out: %s\n", strings.TrimSpace(o.What+" "+o.ID+": "+o.Why))
 	}
+}
+
+func runsUndo(a *app) *cobra.Command {
+	var plan bool
+	c := a.serverCommand("undo RUN", "Undo what can be undone of a run, the latest change first",
+		"runs undo run_... --plan", cobra.ExactArgs(1),
+		func(ctx context.Context, c *client.Client, args []string) error {
+			undo := c.Runs().Undo
+			if plan {
+				undo = c.Runs().PlanUndo
+			}
+			l, err := undo(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.print(l, func(w io.Writer) {
+				a.printTable(w, "OPERATION TOOL CAN-UNDO UNDONE-BY WHY", rows(l.Steps, func(p reeve.UndoPlan) []string {
+					return []string{p.OperationID, p.Tool, strconv.FormatBool(p.CanUndo), p.UndoneBy, p.Why}
+				}))
+			})
+		})
+	c.Flags().BoolVar(&plan, "plan", false, "only list what an undo would do")
+	return c
 }
 
 func runsCancel(a *app) *cobra.Command {
