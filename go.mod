@@ -36,12 +36,10 @@ require (
 require (
 	github.com/JohannesKaufmann/html-to-markdown/v2 v2.5.2
 	github.com/emersion/go-message v0.18.2
+	github.com/ledongthuc/pdf v0.0.0-20260907135840-6c8c28e0e8a0
 )
 
-require (
-	github.com/JohannesKaufmann/dom v0.3.1 // indirect
-	github.com/ledongthuc/pdf v0.0.0-20260907135840-6c8c28e0e8a0 // indirect
-)
+require github.com/JohannesKaufmann/dom v0.3.1 // indirect
 
 require (
 	cel.dev/expr v0.25.2 // indirect

@@ -33,7 +33,8 @@ func (h *Host) runCleanup(ctx context.Context) error {
 	}
 }
 
-// deleteExpired deletes a batch of payloads, recorded changes and model requests older than Config.Retention and returns their number.
+// deleteExpired deletes a batch of payloads, recorded changes and model requests older than Config.Retention. It
+// returns their number.
 func (h *Host) deleteExpired(ctx context.Context) (n int, err error) {
 	if h.cfg.Retention == 0 {
 		return 0, nil

@@ -148,8 +148,8 @@ func (v *assembly) assemblyInput(ctx context.Context, tools []ToolDefinition) (A
 			return err
 		}
 		if len(in.Notes) >= maxMatchingNotes {
-			v.leaveOut("notes", "", "only the %d notes that fit the message best are shown, and the %d pinned or latest ones",
-				maxMatchingNotes, maxLatestNotes)
+			v.leaveOut("notes", "", "only the %d notes that fit the message best and the %d pinned or latest ones are "+
+				"shown", maxMatchingNotes, maxLatestNotes)
 		}
 		if in.Memory, err = v.readMemory(ctx, s); err != nil {
 			return err
@@ -184,7 +184,8 @@ func (v *modelRun) listDefinitions() (list []ToolDefinition) {
 		}
 	}
 	for _, t := range v.clientTools {
-		list = append(list, ToolDefinition{ID: t.Name, Name: t.Name, Description: t.Description, InputSchema: t.Parameters})
+		list = append(list, ToolDefinition{ID: t.Name, Name: t.Name, Description: t.Description,
+			InputSchema: t.Parameters})
 	}
 	return list
 }

@@ -13,7 +13,8 @@ const longTurnPage = 10 * messagesPerTurn
 
 // describeLongTurn returns an earlier turn without its messages, because the turn is too long to be read together with
 // others. It returns false if the turn has nothing to show.
-func (v *assembly) describeLongTurn(ctx context.Context, s *store.Snap, t TurnSnapshot) (p pastTurn, ok bool, err error) {
+func (v *assembly) describeLongTurn(ctx context.Context, s *store.Snap, t TurnSnapshot) (p pastTurn, ok bool,
+	err error) {
 	first, err := s.Ledger().RunMessages(ctx, v.run.WorkspaceID, t.ID, "", 1)
 	if err != nil || !startsWithInput(first) || first[0].ThreadID != v.run.ThreadID {
 		return p, false, err

@@ -61,7 +61,8 @@ func (a *Attempt) retry(ctx context.Context, repeatable bool, once func(n int) o
 	}
 }
 
-// runTraced runs the handler once, inside a span that follows the GenAI conventions. The outcome includes the cost of earlier attempts.
+// runTraced runs the handler once, inside a span that follows the GenAI conventions. The outcome includes the cost of
+// earlier attempts.
 func (a *Attempt) runTraced(ctx context.Context, n int) outcome {
 	ctx, span := a.startSpan(ctx)
 	o := a.runHandler(ctx, n)

@@ -49,7 +49,8 @@ func (a *Attempt) executeLocal(ctx context.Context) (reeve.Result, error) {
 	case o.storeErr != nil: // an error of the store that the tool returned
 		return reeve.Result{}, staleIfExhausted(o.storeErr)
 	case o.err != nil && o.status != awaiting:
-	case !last.ran, mustDecideAgain(err), code == reeve.Unavailable, code == reeve.UnknownOutcome: // an error of the store
+	// an error of the store
+	case !last.ran, mustDecideAgain(err), code == reeve.Unavailable, code == reeve.UnknownOutcome:
 		return reeve.Result{}, staleIfExhausted(err)
 	default: // the handler ignored a failed statement of its own
 		spent, attempts := o.spent, o.attempts

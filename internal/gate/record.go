@@ -42,8 +42,8 @@ func (r *Recorder) operationIn(s reeve.State) reeve.Operation {
 	return r.Decision.operationIn(s, r.callID)
 }
 
-// admit makes the first writes of the transaction that admits a call. It assigns the call id, writes the item of a script
-// and reserves budget. The later insert or transition checks that the decision is still valid.
+// admit makes the first writes of the transaction that admits a call. It assigns the call id, writes the item of a
+// script and reserves budget. The later insert or transition checks that the decision is still valid.
 func (r *Recorder) admit(ctx context.Context, tx *store.Tx) error {
 	r.assignID(tx)
 	if r.call.Automation != "" {

@@ -20,8 +20,8 @@ type doctorHandlers struct {
 	checkParts func(context.Context) []reeve.PartHealth // checks the parts of the server; may be nil
 }
 
-// doctor checks the server's parts, then the tools, agents and schedules of the workspace. It reports a check that fails
-// and runs the others.
+// doctor checks the server's parts, then the tools, agents and schedules of the workspace. It reports a check that
+// fails and runs the others.
 func (h *doctorHandlers) doctor(ctx context.Context, who reeve.Principal, _ *Scoped) (*body[api.DoctorReport], error) {
 	out := &body[api.DoctorReport]{}
 	if h.checkParts != nil {

@@ -35,7 +35,8 @@ func (h *operationHandlers) list(ctx context.Context, who reeve.Principal, in *s
 			return err
 		}
 		if out.Body.Operations, err = snap.Ledger().ListOperations(ctx, who.Workspace,
-			store.OperationFilter{Agent: agent, Run: in.Run, State: in.State, Before: in.Cursor, Limit: in.Limit}); err != nil {
+			store.OperationFilter{Agent: agent, Run: in.Run, State: in.State, Before: in.Cursor,
+				Limit: in.Limit}); err != nil {
 			return err
 		}
 		redaction, err := h.gate.Redaction(ctx, snap, who.Workspace)

@@ -72,7 +72,8 @@ func (r *Scheduler) Step(ctx context.Context, n int) (runs []reeve.Run, next tim
 // stepInTx executes one transaction of Step. It also returns the runs that it ended.
 func (r *Scheduler) stepInTx(ctx context.Context, n int,
 	findOrphans bool) (runs []reeve.Run, next time.Duration, ended []recordedEnd, err error) {
-	var unreadable *unreadableWake // kept in a variable, because the store may replace the error that aborts a transaction
+	// Kept in a variable, because the store may replace the error that aborts a transaction.
+	var unreadable *unreadableWake
 	var now time.Time
 	var nextTimer, nextWake []int64 // due times in milliseconds
 	hasMoreTimers := false

@@ -192,8 +192,8 @@ func (w *writer) renew() {
 	w.files.forgetWAL()
 }
 
-// uncertainIfWritten converts the error of a failed commit to FaultUncertain if the commit may be in the log, which is the
-// case after an I/O error. A full disk or a lock fails before the commit is written.
+// uncertainIfWritten converts the error of a failed commit to FaultUncertain if the commit may be in the log, which is
+// the case after an I/O error. A full disk or a lock fails before the commit is written.
 func uncertainIfWritten(err error) error {
 	var f store.Fault
 	if errors.As(err, &f) && (f.Kind == store.FaultOther || f.Kind == store.FaultDisk) {
