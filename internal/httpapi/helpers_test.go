@@ -19,6 +19,7 @@ import (
 	"reeve/api"
 	"reeve/host"
 	"reeve/internal/store/storetest"
+	"reeve/model"
 	"reeve/reevetest"
 )
 
@@ -35,9 +36,13 @@ func onBothEngines(t *testing.T, f func(t *testing.T, env testEnv)) {
 	})
 }
 
-// start starts a server. Every response is checked against the server's OpenAPI document.
+// start starts a server. Its model makes the calls that it is told to make, also for the planner. Every response is
+// checked against the server's OpenAPI document.
 func (env testEnv) start(t *testing.T, tools ...reeve.Tool) *reevetest.Host {
 	t.Helper()
+	if env.cfg.Model == nil {
+		env.cfg.Model = model.Rehearsal(model.Script{})
+	}
 	h := reevetest.StartWith(t, env.cfg, tools...)
 	c := h.Server.Client()
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
