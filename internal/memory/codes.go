@@ -13,8 +13,8 @@ const (
 	maxKeptUsers = 200
 )
 
-// codeCache keeps the sign bits of the users who searched last, because to read those of 100,000 notes takes longer than
-// to compare them.
+// codeCache keeps the sign bits of the users who searched last, because to read those of 100,000 notes takes longer
+// than to compare them.
 type codeCache struct {
 	mu   sync.Mutex
 	kept []keptCodes // the user who searched last is at the end

@@ -214,8 +214,8 @@ func (s Notes) VectorsAt(ctx context.Context, q NoteSearch, model string, slots 
 		joinIDs(slots, func(n int64) int64 { return n })}, args...)...)
 }
 
-// VectorsOf returns the vectors of some notes of a user. It finds vectors by note: an index on the owner would visit all
-// vectors of the user.
+// VectorsOf returns the vectors of some notes of a user. It finds vectors by note: an index on the owner would visit
+// all vectors of the user.
 func (s Notes) VectorsOf(ctx context.Context, workspace, user, model string, ids []string) ([]StoredVector, error) {
 	return queryIn(ctx, s.Snap, scanStoredVector, `SELECT v.note_id, v.vector FROM note_vectors v
 		WHERE v.note_id IN (?) AND v.owner || '' = $1 AND v.model = $2`, ids, noteOwner(workspace, user), model)

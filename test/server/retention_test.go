@@ -108,10 +108,11 @@ func TestG20_RequestsToModelsExpire(t *testing.T) {
 		config host.Config
 		days   int
 	}{
-		"by default":          {host.Config{}, 30},
-		"configured":          {host.Config{RequestRetention: host.Duration(60 * day)}, 60},
-		"shorter retention":   {host.Config{Retention: host.Duration(10 * day)}, 10},
-		"longer than payload": {host.Config{Retention: host.Duration(10 * day), RequestRetention: host.Duration(20 * day)}, 20},
+		"by default":        {host.Config{}, 30},
+		"configured":        {host.Config{RequestRetention: host.Duration(60 * day)}, 60},
+		"shorter retention": {host.Config{Retention: host.Duration(10 * day)}, 10},
+		"both": {host.Config{Retention: host.Duration(10 * day), RequestRetention: host.Duration(20 * day)},
+			20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
