@@ -52,6 +52,7 @@ type Config struct {
 	OutputCap        int          `yaml:"output_cap" json:"output_cap,omitempty" minimum:"1024" maximum:"1048576" doc:"Bytes of a tool's output that callers are shown. Default: 16384"`
 	ApprovalTTL      Duration     `yaml:"approval_ttl" json:"approval_ttl,omitempty" doc:"Time until an unanswered approval expires. Default: 168h"`
 	Retention        Duration     `yaml:"retention" json:"retention,omitempty" doc:"Time to keep full copies of truncated outputs and old versions of changed files; at least 24h. Default: forever"`
+	RequestRetention Duration     `yaml:"request_retention" json:"request_retention,omitempty" doc:"Time to keep what models were asked; at least 24h. Default: 720h, or retention if that is shorter"`
 	RetryFirst       Duration     `yaml:"retry_first" json:"retry_first,omitempty" doc:"First delay before retrying to learn the outcome of an operation, or retrying an automation after a network failure. Default: 10s"`
 	RetryMax         Duration     `yaml:"retry_max" json:"retry_max,omitempty" doc:"Longest delay before such a retry. Default: 10m"`
 	RetryAttempts    int          `yaml:"retry_attempts" json:"retry_attempts,omitempty" minimum:"1" maximum:"100" doc:"Retries before a person must decide about an operation, or an automation stops. Default: 5"`
@@ -120,7 +121,8 @@ func (c *Config) FromEnv(lookup func(string) (string, bool)) error {
 	lists := map[string]*[]string{"REEVE_HOSTS": &c.Hosts, "REEVE_ORIGINS": &c.Origins,
 		"REEVE_HTTP_ALLOW": &c.HTTPAllow, "REEVE_SHELL_ENV": &c.ShellEnv}
 	durations := map[string]*Duration{"REEVE_APPROVAL_TTL": &c.ApprovalTTL, "REEVE_RETENTION": &c.Retention,
-		"REEVE_RETRY_FIRST": &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax,
+		"REEVE_REQUEST_RETENTION": &c.RequestRetention,
+		"REEVE_RETRY_FIRST":       &c.RetryFirst, "REEVE_RETRY_MAX": &c.RetryMax,
 		"REEVE_MIN_INTERVAL": &c.MinInterval, "REEVE_SCRIPT_TIMEOUT": &c.ScriptTimeout,
 		"REEVE_SCRIPT_COMPUTE_TIMEOUT": &c.ScriptCompute,
 		"REEVE_PYTHON_TIMEOUT":         &c.Python.Timeout}

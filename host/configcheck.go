@@ -52,6 +52,9 @@ func (c Config) findInvalidSetting() (name, reason string) {
 		return "retention", fmt.Sprintf(
 			"%s is less than the minimum of %s; remove the setting to keep everything",
 			time.Duration(c.Retention), store.MinPayloadAge)
+	case c.RequestRetention > 0 && time.Duration(c.RequestRetention) < store.MinPayloadAge:
+		return "request_retention", fmt.Sprintf("%s is less than the minimum of %s",
+			time.Duration(c.RequestRetention), store.MinPayloadAge)
 	case c.RetryMax > 0 && c.RetryFirst > c.RetryMax:
 		return "retry_first", fmt.Sprintf("%s is more than retry_max (%s)", time.Duration(c.RetryFirst),
 			time.Duration(c.RetryMax))

@@ -44,6 +44,7 @@ const (
 type Notes struct {
 	cfg          NotesConfig
 	notesChanged notify.Signal
+	codes        codeCache
 }
 
 // NewNotes returns Notes. It computes no vectors until Run or Step is called.
@@ -172,7 +173,7 @@ func (r *Notes) addSimilar(ctx context.Context, s *store.Snap, q store.NoteSearc
 func (r *Notes) nearestSlots(ctx context.Context, s *store.Snap, q store.NoteSearch,
 	vector []float32) ([]int64, error) {
 	code := embed.Bits(vector)
-	blocks, err := s.Notes().VectorCodes(ctx, q.Workspace, q.User, r.cfg.Encoder.Model())
+	blocks, err := r.codes.read(ctx, s, q.Workspace, q.User, r.cfg.Encoder.Model())
 	if err != nil {
 		return nil, err
 	}

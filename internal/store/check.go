@@ -142,7 +142,7 @@ var tableChecks = []tableCheck{
 	typeCheck("note_imports", 2, `owner, key, workspace_id, note_id`, ``),
 	typeCheck("note_consolidations", 1, `owner, workspace_id, user_id`, `started_at`),
 	typeCheck("note_vectors", 1, `note_id, owner, model`, `slot`),
-	typeCheck("note_vector_sets", 2, `owner, model, workspace_id`, `vectors`),
+	typeCheck("note_vector_sets", 2, `owner, model, workspace_id, revision`, `vectors`),
 	typeCheck("note_vector_blocks", 2, `owner, model`, `block`),
 }
 

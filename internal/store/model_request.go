@@ -31,21 +31,24 @@ func (t RunsTx) PutModelRequest(ctx context.Context, workspace, run string, r re
 		reeve.Millis(t.now))
 }
 
-// ListModelRequests returns the stored requests of a run in their order.
+// ListModelRequests returns the stored requests of a run in their order, without expired ones.
 func (s Runs) ListModelRequests(ctx context.Context, workspace, run string) ([]reeve.AskedRequest, error) {
 	return queryAll(ctx, s.Snap, scanModelRequest, `SELECT `+modelRequestColumns+` FROM model_requests
-		WHERE run_id = $2 AND workspace_id = $1 ORDER BY number`, workspace, run)
+		WHERE run_id = $2 AND workspace_id = $1 AND request <> '' ORDER BY number`, workspace, run)
 }
 
 // HasExpiredModelRequests reports whether a stored request is older than a time.
 func (s Runs) HasExpiredModelRequests(ctx context.Context, before time.Time) (bool, error) {
 	_, ok, err := queryOne(ctx, s.Snap, scanValue[string],
-		`SELECT run_id FROM model_requests WHERE created_at < $1 LIMIT 1`, reeve.Millis(before))
+		`SELECT run_id FROM model_requests WHERE created_at < $1 AND request <> '' ORDER BY created_at LIMIT 1`,
+		reeve.Millis(before))
 	return ok, err
 }
 
-// DeleteExpiredModelRequests deletes up to limit stored requests that are older than a time. It returns their number.
-func (t RunsTx) DeleteExpiredModelRequests(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return t.tx.execCount(ctx, `DELETE FROM model_requests WHERE (run_id, number) IN (SELECT run_id, number
-		FROM model_requests WHERE created_at < $1 ORDER BY created_at LIMIT $2)`, reeve.Millis(before), limit)
+// ClearExpiredModelRequests removes the texts of up to limit requests that are older than a time. It returns their
+// number. What says that a run was shown untrusted notes stays: the run may write notes later.
+func (t RunsTx) ClearExpiredModelRequests(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return t.tx.execCount(ctx, `UPDATE model_requests SET request = '', left_out = '[]' WHERE (run_id, number) IN (
+		SELECT run_id, number FROM model_requests WHERE created_at < $1 AND request <> '' ORDER BY created_at LIMIT $2)`,
+		reeve.Millis(before), limit)
 }

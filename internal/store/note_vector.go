@@ -81,9 +81,9 @@ func (t NotesTx) PutVectors(ctx context.Context, model string, vectors []NoteVec
 // appendVectors gives new vectors of one owner the next slots.
 func (t NotesTx) appendVectors(ctx context.Context, owner, workspace, model string, list []NoteVector) error {
 	count, _, err := queryOne(ctx, t.Snap, scanValue[int64], `INSERT INTO note_vector_sets (owner, model, workspace_id,
-			vectors) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (owner, model) DO UPDATE SET vectors = note_vector_sets.vectors + $4 RETURNING vectors`,
-		owner, model, workspace, len(list))
+			vectors, revision) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (owner, model) DO UPDATE SET vectors = note_vector_sets.vectors + $4, revision = $5
+		RETURNING vectors`, owner, model, workspace, len(list), t.tx.NewID(reeve.PrefixNote))
 	if err != nil {
 		return err
 	}
@@ -118,9 +118,9 @@ func (t NotesTx) removeVector(ctx context.Context, note string) error {
 	}
 	scan := func(r scanner) (v row, err error) { return v, r.Scan(&v.owner, &v.model, &v.slot) }
 	// lock the set before the slot is read: another server may be moving the vector
-	set, ok, err := queryOne(ctx, t.Snap, scan, `UPDATE note_vector_sets SET vectors = vectors - 1
+	set, ok, err := queryOne(ctx, t.Snap, scan, `UPDATE note_vector_sets SET vectors = vectors - 1, revision = $2
 		WHERE (owner, model) IN (SELECT owner, model FROM note_vectors WHERE note_id = $1)
-		RETURNING owner, model, vectors`, note)
+		RETURNING owner, model, vectors`, note, t.tx.NewID(reeve.PrefixNote))
 	if err != nil || !ok {
 		return err
 	}
@@ -180,6 +180,13 @@ func (t NotesTx) putBlock(ctx context.Context, owner, model string, block int64,
 		ON CONFLICT (owner, model, block) DO UPDATE SET codes = $4`, owner, model, block, codes)
 }
 
+// VectorRevision returns the revision of the user's vectors of a model. It changes with every change of VectorCodes.
+func (s Notes) VectorRevision(ctx context.Context, workspace, user, model string) (string, error) {
+	revision, _, err := queryOne(ctx, s.Snap, scanValue[string],
+		`SELECT revision FROM note_vector_sets WHERE owner = $1 AND model = $2`, noteOwner(workspace, user), model)
+	return revision, err
+}
+
 // VectorCodes returns the sign bits of the user's vectors of a model, joined in the order of their slots.
 func (s Notes) VectorCodes(ctx context.Context, workspace, user, model string) ([][]byte, error) {
 	return queryAll(ctx, s.Snap, scanValue[[]byte], `SELECT codes FROM note_vector_blocks WHERE owner = $1
@@ -207,10 +214,11 @@ func (s Notes) VectorsAt(ctx context.Context, q NoteSearch, model string, slots 
 		joinIDs(slots, func(n int64) int64 { return n })}, args...)...)
 }
 
-// VectorsOf returns the vectors of some notes of a user.
+// VectorsOf returns the vectors of some notes of a user. It finds vectors by note: an index on the owner would visit
+// all vectors of the user.
 func (s Notes) VectorsOf(ctx context.Context, workspace, user, model string, ids []string) ([]StoredVector, error) {
-	return queryIn(ctx, s.Snap, scanStoredVector, `SELECT v.note_id, v.vector FROM note_vectors v WHERE v.owner = $1
-		AND v.model = $2 AND v.note_id IN (?)`, ids, noteOwner(workspace, user), model)
+	return queryIn(ctx, s.Snap, scanStoredVector, `SELECT v.note_id, v.vector FROM note_vectors v
+		WHERE v.note_id IN (?) AND v.owner || '' = $1 AND v.model = $2`, ids, noteOwner(workspace, user), model)
 }
 
 // SlotsWithTags returns the slots of the user's vectors whose notes have all tags of the search.

@@ -12,7 +12,7 @@ import (
 
 const (
 	maxSearchTerms  = 32   // words by which notes are searched
-	notesPerWord    = 400  // newest notes with a word that are candidates
+	notesPerWord    = 200  // newest notes with a word that are candidates
 	scoredNotes     = 200  // candidates whose texts are read
 	scoredLength    = 2000 // characters of a text that are read
 	minWordWeight   = 1e-6 // of a word that most notes have

@@ -268,7 +268,7 @@ func TestN13_FormatsAreRead(t *testing.T) {
 			"broken.md: its front matter is not valid YAML"},
 		{"agent.af", notefile.Letta, "Name: Chad [human] agent.af\nLikes sailing [human] agent.af",
 			"agent.af: the block \"persona\" describes the agent and is not a note\n" +
-				"agent.af: the block \"plans\" is empty\nagent.af: 1 messages are not notes\n"},
+				"agent.af: the block \"plans\" is empty\nagent.af: 1 messages were left out, because only memory blocks become notes\n"},
 		{"old.af", notefile.Letta, "Name: Eve [human] old.af", ""},
 	} {
 		notes, problems := readNotes(t, filepath.Join(dir, c.path), c.format)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/test/kit"
 )
@@ -98,4 +99,47 @@ func TestG20_WithoutRetentionNothingIsRemoved(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
+}
+
+// What models were asked is removed after 30 days, or after the configured time. The turn itself stays.
+func TestG20_RequestsToModelsExpire(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		config host.Config
+		days   int
+	}{
+		"by default":        {host.Config{}, 30},
+		"configured":        {host.Config{RequestRetention: host.Duration(60 * day)}, 60},
+		"shorter retention": {host.Config{Retention: host.Duration(10 * day)}, 10},
+		"both": {host.Config{Retention: host.Duration(10 * day), RequestRetention: host.Duration(20 * day)},
+			20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c.config.Model = kit.ScriptedModel(t, "answers:\n- {when: {said: /./}, text: answered}\n")
+				b := kit.NewBubbleHost(t, c.config)
+				b.NewAgent("bot", kit.Object{"config": kit.Object{"instructions": "I am bot."}})
+				b.Want(201, nil, "POST", "/api/agents/bot/wake", kit.Object{"input": "hello"})
+				b.StepAll()
+				run := b.ListRuns("agent=bot")[0]
+				requests := func() int {
+					var got api.AskedRequestList
+					b.Want(200, &got, "GET", "/api/runs/"+run.ID+"/requests", nil)
+					return len(got.Requests)
+				}
+				b.AdvanceBy(time.Duration(c.days)*day-time.Hour, 5*day)
+				if n := requests(); n != 1 {
+					t.Errorf("before their time: %d requests", n)
+				}
+				b.AdvanceBy(2*time.Hour, time.Hour)
+				if n := requests(); n != 0 {
+					t.Errorf("after %d days: %d requests", c.days, n)
+				}
+				if got := b.ListRuns("agent=bot")[0]; got.Output != "answered" {
+					t.Errorf("the run: %+v", got)
+				}
+			})
+		})
+	}
 }
