@@ -36,7 +36,8 @@ var builtinDocs = map[string]string{
 		"skipped are passed over. Make every mutation inside the handler. " + readText,
 	listItems: "Items.list({status, id, limit, offset}) returns {items, total, has_more}, newest first. limit is 1 " +
 		"to 1000, default 100. An item has id, title, status, attempt, first_run, last_run, code and message (why " +
-		"it failed), created_at and updated_at (milliseconds since 1970). status is processing, done, failed, skipped or needs_attention. " +
+		"it failed), created_at and updated_at (milliseconds since 1970). status is processing, done, failed, " +
+		"skipped or needs_attention. " +
 		"Other names: logical_item_id for id, current_attempt_id, created_by_run_id, last_run_id. " + readText,
 	totalItems: "Items.total(n) sets the total number of items shown in the run's progress. " + readText,
 	consoleLog: "Console.log(...values) writes a line to the run's log. " + readText,
