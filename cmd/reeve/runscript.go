@@ -8,12 +8,14 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"reeve"
+	"reeve/api"
 	"reeve/client"
 )
 
@@ -64,7 +66,7 @@ as other runs of the automation. With --plan, the script changes nothing, and th
 calls it would make for each item; "reeve apply" then makes exactly these calls.`
 	c.Flags().StringVar(&name, "name", "", "name of the automation (default: the name of the file)")
 	c.Flags().StringArrayVar(&tools, "tool", nil,
-		"tool that the script can call, for a new automation; can be repeated")
+		"tool that the script can call: attached to a new automation, required of another; can be repeated")
 	c.Flags().BoolVar(&save, "save", false, "save the script as the next version, activate it and run it")
 	c.Flags().BoolVar(&plan, "plan", false, "dry run: change nothing and show the planned calls")
 	c.Flags().StringVar(&input, "input", "", "JSON value that the script receives as input")
@@ -84,9 +86,45 @@ func nameFromFile(file string) string {
 	return "script"
 }
 
+// checkTools returns an error if an existing automation lacks one of the tools.
+func checkTools(ctx context.Context, c *client.Client, name string, tools []string) error {
+	if len(tools) == 0 {
+		return nil
+	}
+	if _, err := c.Automations().Get(ctx, name); err != nil {
+		if reeve.CodeOf(err) == reeve.NotFound { // it is created with the tools
+			return nil
+		}
+		return err
+	}
+	attached, err := c.Agents().Tools(ctx, name)
+	if err != nil {
+		return err
+	}
+	all, err := c.Tools().List(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, id := range tools {
+		is := func(t api.ToolView) bool { return t.ID == id }
+		switch {
+		case slices.ContainsFunc(attached.Tools, is):
+		case slices.ContainsFunc(all.Tools, is):
+			return reeve.Errorf(reeve.NotFound, "the tool %s is not attached to the automation %s, which exists", id,
+				name).Hintf("attach it with: reeve agents attach %s %s", name, id)
+		default:
+			return reeve.Errorf(reeve.NotFound, "tool %q not found", id).Hintf("list the tools with: reeve tools list")
+		}
+	}
+	return nil
+}
+
 // saveScript saves a version of the script, and creates the automation if it does not exist.
 func saveScript(ctx context.Context, c *client.Client, name string, tools []string,
 	r reeve.ScriptRequest) (reeve.ScriptVersion, error) {
+	if err := checkTools(ctx, c, name, tools); err != nil {
+		return reeve.ScriptVersion{}, err
+	}
 	v, err := c.Automations().SaveVersion(ctx, name, r)
 	if reeve.CodeOf(err) != reeve.NotFound {
 		return v, err

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/fnv"
+	"maps"
+	"slices"
 
 	"reeve"
 	"reeve/internal/sandbox/js"
@@ -102,7 +104,9 @@ func (r *Runner) prepare(ctx context.Context, run reeve.Run) (w *execution, held
 		}
 	}
 	tools, err := r.Gate.CallableTools(ctx, reeve.Call{Workspace: run.WorkspaceID, Agent: run.AgentID, Run: run.ID})
-	w.functions = nameTools(tools)
+	if err == nil {
+		err = w.nameFunctions(ctx, tools)
+	}
 	return w, "", err
 }
 
@@ -124,8 +128,9 @@ func (w *execution) limitToDelegators(ctx context.Context, tx *store.Tx) error {
 func (w *execution) jsScript() js.Script {
 	seed := fnv.New64a()
 	_, _ = seed.Write([]byte(w.run.Key)) // never fails
+	functions := slices.AppendSeq(w.functions.functionNames(), maps.Keys(w.functions.uncallable))
 	return js.Script{Source: w.script.Source, Name: "script." + w.script.Language,
-		Language: js.Language(w.script.Language), Functions: w.functions.functionNames(),
+		Language: js.Language(w.script.Language), Functions: functions,
 		Sync: []string{getDocs}, Methods: []string{ignoreError}, Input: w.scriptInput(w.run),
 		Now: w.run.StartedAt, Seed: int64(seed.Sum64() >> 1)} //nolint:gosec // one bit less always fits
 }

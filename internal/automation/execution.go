@@ -173,11 +173,15 @@ func (w *execution) dispatch(ctx context.Context, name string, args []js.Arg) (j
 		if json.Unmarshal(at(0), &id) != nil || id == "" {
 			return nil, reeve.Errorf(reeve.Validation, "Tools.call requires a tool's id and its input")
 		}
-		return w.callTool(ctx, id, at(1))
+		return w.callTool(ctx, "", id, at(1))
 	case listScripts, getScript, scriptHistory, scriptRuns:
 		return w.queryScripts(ctx, name, at(0))
 	}
-	return w.callTool(ctx, w.functions.byName[name].ID, at(0))
+	id := w.functions.byName[name].ID
+	if id == "" {
+		id = w.functions.uncallable[name]
+	}
+	return w.callTool(ctx, name, id, renameArguments(name, id, at(0)))
 }
 
 // renderLogCall returns the level and the text of a call of Console.log. An object {type, line} has both.
@@ -241,13 +245,20 @@ func (w *execution) snapshotRecord() reeve.ScriptRun {
 	return v
 }
 
-// callTool calls a tool through the gate. An item remembers its failed changes.
-func (w *execution) callTool(ctx context.Context, id string, input json.RawMessage) (json.RawMessage, error) {
+// callTool calls a tool through the gate, for a function of the script if name is not empty. An item remembers its
+// failed changes.
+func (w *execution) callTool(ctx context.Context, name, id string, input json.RawMessage) (value json.RawMessage,
+	err error) {
 	if input == nil {
 		input = json.RawMessage(`{}`)
 	}
-	value, err := w.makeCall(ctx, id, input)
 	t, o := w.functions.byID[id], itemOf(ctx)
+	if id != "" {
+		value, err = w.makeCall(ctx, id, input)
+	}
+	if t.ID == "" && (err != nil || id == "") {
+		err = w.explainUncallable(ctx, name, id, err)
+	}
 	mayChange := t.ID == "" || t.Effect.Mutates() && !isRead(t, input)
 	if o != nil && err != nil && mayChange && !errors.As(err, new(*js.NotRun)) {
 		w.mu.Lock()
@@ -273,7 +284,7 @@ func (w *execution) makeCall(ctx context.Context, id string, input json.RawMessa
 	c := w.newCall(id, input, itemOf(ctx))
 	defer w.releaseCall(c.Ref)
 	switch {
-	case !changes && w.isDryRun() && len(findPlaceholders(input)) > 0:
+	case t.ID != "" && !changes && w.isDryRun() && len(findPlaceholders(input)) > 0:
 		return nil, &js.NotRun{Text: "result of " + id + " with the " + placeholderText(input)}
 	case !changes && w.trial != nil:
 		return w.readInTrial(ctx, c)

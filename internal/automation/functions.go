@@ -36,7 +36,8 @@ var builtinDocs = map[string]string{
 		"skipped are passed over. Make every mutation inside the handler. " + readText,
 	listItems: "Items.list({status, id, limit, offset}) returns {items, total, has_more}, newest first. limit is 1 " +
 		"to 1000, default 100. An item has id, title, status, attempt, first_run, last_run, code and message (why " +
-		"it failed), created_at and updated_at. status is processing, done, failed, skipped or needs_attention. " +
+		"it failed), created_at and updated_at (milliseconds since 1970). status is processing, done, failed, " +
+		"skipped or needs_attention. " +
 		"Other names: logical_item_id for id, current_attempt_id, created_by_run_id, last_run_id. " + readText,
 	totalItems: "Items.total(n) sets the total number of items shown in the run's progress. " + readText,
 	consoleLog: "Console.log(...values) writes a line to the run's log. " + readText,
@@ -69,7 +70,8 @@ var scriptJobDocs = map[string]string{
 type functionTable struct {
 	byName       map[string]reeve.Tool // by function name
 	byID         map[string]reeve.Tool
-	forScriptJob bool // the functions of script jobs are included
+	uncallable   map[string]string // functions of tools that the script cannot call, with the tool's id if it exists
+	forScriptJob bool              // the functions of script jobs are included
 }
 
 // globals lists the names of the language. A namespace must not use them.
@@ -81,7 +83,7 @@ var globals = strings.Fields(`Array ArrayBuffer BigInt Boolean DataView Date Err
 // pack's name in front: file_read of the pack files becomes Files.read. Words are joined in camel case. If a name is
 // taken, the method is the whole tool id. A tool without a valid name can only be called with Tools.call.
 func nameTools(tools []reeve.Tool) functionTable {
-	n := functionTable{byName: map[string]reeve.Tool{}, byID: map[string]reeve.Tool{}}
+	n := functionTable{byName: map[string]reeve.Tool{}, byID: map[string]reeve.Tool{}, uncallable: map[string]string{}}
 	for _, t := range tools {
 		if t.Pack == scriptsPack {
 			continue // only for script jobs; see ItemRule.CheckCall

@@ -11,6 +11,8 @@ type scriptItem struct {
 	WorkflowID     string          `json:"workflow_id"`
 	CreatedByRun   string          `json:"created_by_run_id"`
 	LastRunID      string          `json:"last_run_id"`
+	CreatedAt      int64           `json:"created_at"` // milliseconds since 1970, as in new Date(n)
+	UpdatedAt      int64           `json:"updated_at"`
 }
 
 // scriptItems is the result of Items.list.
@@ -24,7 +26,8 @@ func newScriptItems(l reeve.ItemList) scriptItems {
 	out := scriptItems{Items: make([]scriptItem, len(l.Items)), Total: l.Total, HasMore: l.HasMore}
 	for i, v := range l.Items {
 		out.Items[i] = scriptItem{Item: v, LogicalItemID: v.ID, Status: v.State, CurrentAttempt: v.Attempt,
-			WorkflowID: v.AgentID, CreatedByRun: v.FirstRun, LastRunID: v.LastRun}
+			WorkflowID: v.AgentID, CreatedByRun: v.FirstRun, LastRunID: v.LastRun,
+			CreatedAt: reeve.Millis(v.CreatedAt), UpdatedAt: reeve.Millis(v.UpdatedAt)}
 	}
 	return out
 }

@@ -84,7 +84,9 @@ func (r *Runner) tryScript(ctx context.Context, t trial) (trialResult, error) {
 	if err != nil {
 		return trialResult{}, err
 	}
-	w.functions = nameTools(tools)
+	if err := w.nameFunctions(ctx, tools); err != nil {
+		return trialResult{}, err
+	}
 	w.functions.forScriptJob = t.forScriptJob
 	r.ItemRule.add(w)
 	defer r.ItemRule.remove(w)

@@ -69,11 +69,7 @@ func TestK29_SnippetsRunUnchanged(t *testing.T) {
 			{"outside.js", "failed", "outside Items.withItem", ""},
 			{"after-done.js", "failed", "which is done", ""},
 		} {
-			source, err := os.ReadFile(filepath.Join("testdata/snippets", c.file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			h.Want(201, nil, "POST", a.Path("/versions"), kit.Call{"source": string(source),
+			h.Want(201, nil, "POST", a.Path("/versions"), kit.Call{"source": readSnippet(t, c.file),
 				"language": strings.TrimPrefix(filepath.Ext(c.file), ".")})
 			r := a.StartRun(kit.Call{"type": "test"})
 			said := r.Run.Output
@@ -87,6 +83,80 @@ func TestK29_SnippetsRunUnchanged(t *testing.T) {
 			}
 		}
 		kit.Equal(t, d.String(), "map[note:1 users.messages.modify:2]", "what was done")
+	})
+}
+
+// readSnippet returns a script of testdata/snippets.
+func readSnippet(t *testing.T, file string) string {
+	t.Helper()
+	source, err := os.ReadFile(filepath.Join("testdata/snippets", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(source)
+}
+
+// A script that names a function whose tool is missing is told which tool, and what to do. A test, a plan and a run all
+// say so.
+func TestK29_MissingToolsExplainThemselves(t *testing.T) {
+	t.Parallel()
+	h := reevetest.StartWith(t, kit.FastConfig(t))
+	a := &kit.Automation{Host: h, T: t, Name: "viewer"}
+	h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "tools": []string{"email_search"},
+		"source": readSnippet(t, "images.js")})
+	noTool := func(name, does string) string {
+		return "UNSUPPORTED " + name + " needs a tool that " + does + " pictures, and the workspace has none; define " +
+			"one with the id " + name + ", see docs/http-tools.md, and attach it to the automation\n"
+	}
+	notAttached := func(prefix, tool string) string {
+		return "NOT_FOUND " + prefix + "the tool " + tool + " is not attached to the automation viewer; attach it with: " +
+			"reeve agents attach viewer " + tool + "\n"
+	}
+	want := noTool("Images.generate", "makes") + noTool("Images.transform", "changes") +
+		noTool("Images.generate", "makes") + notAttached("Images.explain: ", "image_explain") +
+		notAttached("PDF.explain: ", "pdf_explain") + notAttached("Audio.explain: ", "audio_explain") +
+		notAttached("", "web_fetch") + "NOT_FOUND tool \"nothing\" not found\nundefined\nundefined"
+	for _, kind := range []string{"production", "test", "dry"} {
+		kit.Equal(t, a.StartRun(kit.Call{"type": kind}).Run.Output, want, kind)
+	}
+	h.Want(201, nil, "POST", "/api/agents/viewer/tools", kit.Call{"tool_id": "pdf_explain"})
+	r := a.RunOnce()
+	if strings.Contains(r.Run.Output, "pdf_explain is not attached") ||
+		!strings.Contains(r.Run.Output, "audio_explain is not attached") {
+		t.Error("after one was attached:", r.Run.Output)
+	}
+	// A tool with the name takes its place.
+	h.Want(201, nil, "POST", "/api/tools", kit.Object{"id": "Images.generate", "kind": "script", "effect": "read",
+		"description": "Makes pictures.", "parameters": json.RawMessage(kit.AnyObject),
+		"spec": kit.Object{"source": "'made'", "language": "js"}})
+	h.Want(201, nil, "POST", "/api/agents/viewer/tools", kit.Call{"tool_id": "Images.generate"})
+	if r = a.RunOnce(); !strings.HasPrefix(r.Run.Output, "called\nUNSUPPORTED Images.transform") {
+		t.Error("with a tool of that name:", r.Run.Output)
+	}
+	// An error that the script does not catch is the error of the run, and of the item.
+	a.SaveVersion("await Items.withItem('a', 'A', async () => {\n  await Memory.createNote({ content: 'x' });\n})", false)
+	r = a.RunOnce()
+	if r.Run.State != reeve.RunFailed || !strings.Contains(r.Run.Message, "script.js:2:") ||
+		!strings.Contains(r.Run.Message, "reeve agents attach viewer memory_save") {
+		t.Errorf("%s %s", r.Run.State, r.Run.Message)
+	}
+	kit.Equal(t, a.ItemState("a"), "failed", "the item")
+}
+
+// Notes have titles and ids under the names that scripts use, with the tools of Reeve.
+func TestK29_NotesWithTitles(t *testing.T) {
+	t.Parallel()
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		h := start()
+		a := &kit.Automation{Host: h, T: t, Name: "notes"}
+		h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "source": readSnippet(t, "title.js"),
+			"tools": []string{"memory_save", "memory_get", "memory_list", "memory_update", "memory_delete"}})
+		kit.Equal(t, a.MustComplete().Run.Output,
+			"Tea\nIt is in the blue tin.|26|Tea\nIt is gone.|same", "what the script saw")
+		a.SaveVersion(readSnippet(t, "outside.js"), false)
+		if r := a.RunOnce(); !strings.Contains(r.Run.Message, "outside Items.withItem") {
+			t.Errorf("outside of items: %s %s", r.Run.State, r.Run.Message)
+		}
 	})
 }
 

@@ -124,12 +124,23 @@ func TestM16_InvalidAnswersAndProviderErrors(t *testing.T) {
 		"b"}}); code != reeve.ModelFailed {
 		t.Error("a label that does not exist:", code)
 	}
-	for status, want := range map[string]reeve.Code{"401": reeve.ModelFailed, "429": reeve.RateLimited,
-		"500": reeve.Unavailable} {
+	kit.SetBudget(h, "agent:"+a.ID, kit.Object{"limit": kit.Object{"tokens": 100_000}})
+	for status, want := range map[string]struct {
+		code reeve.Code
+		says string
+	}{
+		"401": {reeve.ModelFailed, "key"},
+		"429": {reeve.RateLimited, "too many requests"},
+		"500": {reeve.Unavailable, "500"},
+	} {
 		said.Store(status)
-		if code, text := callCode(t, h, a.ID, "text_generate", kit.Object{"prompt": "x"}); code != want {
+		code, text := callCode(t, h, a.ID, "text_generate", kit.Object{"prompt": "x"})
+		if code != want.code || !strings.Contains(text, want.says) {
 			t.Error(status, code, text)
 		}
+		b := kit.GetBudget(h, "agent:"+a.ID)
+		kit.Equal(t, kit.JoinValues(b.Used.Tokens, b.Used.Micros, b.Reserved.Tokens, b.Reserved.Micros), "0 0 0 0",
+			"the budget after "+status)
 	}
 }
 
@@ -233,5 +244,44 @@ func TestM16_TheSameCallIsPaidOnce(t *testing.T) {
 				t.Errorf("spent %+v", info.Spent)
 			}
 		}
+	})
+}
+
+// A failure is never stored as a result, its budget is released, and what was answered is paid once: the same call in
+// the same run asks nothing again.
+func TestM16_FailuresArePaidOnce(t *testing.T) {
+	t.Parallel()
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+		var said atomic.Value
+		said.Store(`{"name":1}`)
+		h, n := runTextModel(t, cfg, func(string, string) string { return said.Load().(string) })
+		a := &kit.Automation{Host: h, T: t, Name: "reader"}
+		h.Want(201, nil, "POST", "/api/automations", kit.Call{"name": a.Name, "tools": textTools, "source": `
+			const args = { text: 'x', schema: ` + personSchema + ` }, out = [];
+			for (const f of [Text.extract, Text.extract]) {
+			  try { out.push((await f(args)).name) } catch (e) { out.push(e.code + (e.message.includes('/name') ? ' at /name' : '')) }
+			}
+			out.join(', ')`})
+		run := a.RunOnce()
+		kit.Equal(t, run.Run.Output, "MODEL_FAILED at /name, MODEL_FAILED at /name", "what never fits")
+		kit.Equal(t, n.Load(), 2, "requests: the question and one repair")
+		subject := "agent:" + run.Run.AgentID
+		kit.SetBudget(h, subject, kit.Object{"limit": kit.Object{"tokens": 100_000}})
+		var spent int64
+		for _, pair := range kit.PairRunCalls(h, run.Run.AgentID, run.Run.ID) {
+			info := kit.ResultInfo(t, pair[1])
+			if spent += info.Spent.Tokens; info.Code != reeve.ModelFailed {
+				t.Errorf("recorded as %+v", info)
+			}
+		}
+		kit.Equal(t, spent, 300, "tokens that the calls show")
+
+		said.Store("401")
+		kit.Equal(t, a.MustComplete().Run.Output, "MODEL_FAILED, MODEL_FAILED", "a key that is refused")
+		b := kit.GetBudget(h, subject)
+		kit.Equal(t, kit.JoinValues(b.Used.Tokens, b.Used.Micros, b.Reserved.Tokens), "0 0 0", "the budget")
+		said.Store(`{"name":"Ada"}`)
+		kit.Equal(t, a.MustComplete().Run.Output, "Ada, Ada", "afterwards")
+		kit.Equal(t, kit.GetBudget(h, subject).Used.Tokens, 150, "tokens paid afterwards")
 	})
 }

@@ -7,7 +7,7 @@ while (true) {
     const { id, logical_item_id, title, status, current_attempt_id, created_by_run_id, last_run_id, created_at, updated_at } = item;
     seen.push([logical_item_id === id, title, status, current_attempt_id, created_by_run_id === last_run_id,
       last_run_id.startsWith('run_'), item.state === status, item.attempt === current_attempt_id,
-      new Date(created_at) <= new Date(updated_at)].join(' '));
+      typeof created_at === 'number' && created_at > 1e12 && created_at <= updated_at].join(' '));
   }
   offset += page.items.length;
 }
