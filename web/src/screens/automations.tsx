@@ -206,7 +206,9 @@ function Items({ id }: { id: string }) {
       <select className="input" aria-label="State of items" value={status} onChange={(e) => setStatus(e.target.value)}>
         <option value="">All</option>{['processing', 'done', 'failed', 'needs_attention', 'skipped'].map((s) => <option key={s} value={s}>{s.replace('_', ' ')}</option>)}
       </select>}>
-      <Ready query={query}>{(list) => (list.items ?? []).length === 0 ? <Empty title="No items" /> : (
+      <Ready query={query}>{(list) => (list.items ?? []).length === 0 ? (
+        <Empty title="No items"><p>{status ? 'No item has this state. Choose another.' : 'A script tracks items with Items.withItem. They appear when it runs.'}</p></Empty>
+      ) : (
         <div className="scroll" tabIndex={0} role="group" aria-label="Items"><table className="table"><tbody>{(list.items ?? []).map((i) => (
           <tr key={i.id}><td><StateTag state={i.state} /></td><td className="break"><Inert text={i.title || i.id} />{i.message && <div className="minus small"><Inert text={i.message} /></div>}</td>
             <td className="num">attempt {i.attempt}</td><td><Ago time={i.updated_at} /></td>
@@ -221,7 +223,9 @@ function Versions({ id, onActivate }: { id: string; onActivate: (version: string
   const query = useLive(['automation-versions', id], (signal) => ok(api.GET('/api/automations/{id}/versions', { params: { path: { id } }, signal })), { topics: ['automations'] });
   return (
     <Panel title="Script">
-      <Ready query={query}>{(list) => (list.versions ?? []).length === 0 ? <Empty title="No script yet" /> : <Script id={id} list={list} onActivate={onActivate} />}</Ready>
+      <Ready query={query}>{(list) => (list.versions ?? []).length === 0 ? (
+        <Empty title="No script yet"><p>Save one with <code>reeve run FILE --save</code>.</p></Empty>
+      ) : <Script id={id} list={list} onActivate={onActivate} />}</Ready>
     </Panel>
   );
 }

@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { Link } from '@tanstack/react-router';
 import { useQueryClient } from '@tanstack/react-query';
 import { api, ok, type Schemas } from '../api/client';
 import { useAccess } from '../app/session';
@@ -21,6 +22,13 @@ export function BranchesScreen() {
       </Ready>
     </Page>
   );
+}
+
+// Subject links to the conversation or run that a branch belongs to.
+function Subject({ id }: { id: string }) {
+  if (id.startsWith('conv_')) return <Link to="/chat/$id" params={{ id }}>of a conversation</Link>;
+  if (id.startsWith('run_')) return <Link to="/runs/$id" params={{ id }}>of a run</Link>;
+  return <Inert text={id} />;
 }
 
 function BranchCard({ branch }: { branch: Schemas['Branch'] }) {
@@ -56,7 +64,7 @@ function BranchCard({ branch }: { branch: Schemas['Branch'] }) {
         </>
       }>
       <div className="body stack">
-        <p className="soft"><Inert text={branch.subject} /> · <Ago time={branch.updated_at} /></p>
+        <p className="soft"><Subject id={branch.subject} /> · <Ago time={branch.updated_at} /></p>
         {isOpen && <Ready query={diff}>{(d) => (
           <>
             {d.patch ? <SplitDiff patch={d.patch} /> : <p className="faint">No changes.</p>}

@@ -181,7 +181,7 @@ function DayPlan({ tasks, nameOf }: { tasks: Schemas['Task'][]; nameOf: (categor
   return (
     <Panel title="Day plan" aside={<input type="date" className="input day" aria-label="Day" value={day} onChange={(e) => e.target.value && setDay(e.target.value)} />}>
       <Ready query={query}>{(plan) => (plan.blocks ?? []).length + (plan.pinned_task_ids ?? []).length === 0 ? (
-        <Empty title="Nothing is planned for this day" />
+        <Empty title="Nothing is planned for this day"><p>Agents that have the tools of the journal plan days. Choose another day, or ask one.</p></Empty>
       ) : (
         <div className="body stack">
           {(plan.pinned_task_ids ?? []).length > 0 && <p className="small soft">Pinned: {(plan.pinned_task_ids ?? []).map(title).map((t, i) => <span key={i}>{i > 0 && ', '}<Inert text={t} /></span>)}</p>}
@@ -209,7 +209,9 @@ function TimeEntries({ tasks }: { tasks: Schemas['Task'][] }) {
   const query = useLive(['time'], (signal) => ok(api.GET('/api/journal/time-entries', { params: { query: { limit: 20 } }, signal })), { topics: ['journal'] });
   return (
     <Panel title="Your time">
-      <Ready query={query}>{(list) => (list.time_entries ?? []).length === 0 ? <Empty title="No time entries" /> : (
+      <Ready query={query}>{(list) => (list.time_entries ?? []).length === 0 ? (
+        <Empty title="No time entries"><p>Agents record time with the tools of the journal, and programs with the REST API.</p></Empty>
+      ) : (
         <ul className="body stack tight small num" aria-label="Time entries">{(list.time_entries ?? []).map((e) => <li key={e.id}><Spent entry={e} title={tasks.find((t) => t.id === e.task_id)?.title ?? e.task_id} /></li>)}</ul>
       )}</Ready>
     </Panel>

@@ -34,7 +34,8 @@ export function MailScreen() {
           </form>
           <div className="mail" data-open={open ? '' : undefined}>
             <Hits search={search} open={open} onOpen={setOpen} onMore={(next) => setSearch((old) => ({ ...old, cursors: [...old.cursors, next] }))} />
-            <div className="mail-message">{open ? <Message hit={open} onClose={() => setOpen(null)} /> : <div className="panel"><Empty title="Choose a mail" /></div>}</div>
+            <div className="mail-message">{open ? <Message hit={open} onClose={() => setOpen(null)} /> : (
+              <div className="panel"><Empty title="No mail is open"><p>Choose a mail of the list.</p></Empty></div>)}</div>
           </div>
         </>
       )}</Ready>
@@ -78,9 +79,11 @@ function Hits({ search, open, onOpen, onMore }: {
 
 const ENTITIES: Record<string, string> = { '&lt;': '<', '&gt;': '>', '&amp;': '&', '&#34;': '"', '&#39;': "'", '&quot;': '"' };
 
-// Snippet shows the excerpt of a search result. The server marks matches and escapes everything else.
+// Snippet shows the excerpt of a search result. The server marks matches, escapes everything
+// else, and names the parts. A subject without a match is left out, because it stands above.
 function Snippet({ text }: { text: string }) {
-  return text.split(/(<mark>[\s\S]*?<\/mark>)/).map((piece, i) => {
+  const short = text.replace(/^Subject: [^<]*? \| Body: /, '').replace(/^Subject: /, '').replace(' | Body: ', ' · ');
+  return short.split(/(<mark>[\s\S]*?<\/mark>)/).map((piece, i) => {
     const plain = piece.replace(/<\/?mark>/g, '').replace(/&(?:lt|gt|amp|quot|#3[49]);/g, (e) => ENTITIES[e] ?? e);
     return piece.startsWith('<mark>') ? <mark key={i}><Inert text={plain} /></mark> : <Inert key={i} text={plain} />;
   });
@@ -122,7 +125,9 @@ function Imports() {
   return (
     <Panel title="Imports">
       <Ready query={imports}>
-        {(list) => (list.imports ?? []).length === 0 ? <Empty title="No imports yet" /> : (
+        {(list) => (list.imports ?? []).length === 0 ? (
+          <Empty title="No imports yet"><p>Start one with <code>reeve import mail FILE</code>.</p></Empty>
+        ) : (
           <div className="scroll" tabIndex={0} role="group" aria-label="Imports">
             <table className="table">
               <thead><tr><th scope="col">Source</th><th scope="col">State</th><th scope="col">Added</th><th scope="col">Unreadable</th><th scope="col">Began</th></tr></thead>

@@ -91,10 +91,10 @@ function NoteCard({ note }: { note: Schemas['Note'] }) {
         <p className="break"><Inert text={note.content} /></p>
         <div className="row wrap small faint">
           <Tag tone={note.origin === 'untrusted' ? 'wait' : 'none'}>{ORIGIN[note.origin]}</Tag>
-          {note.pinned && <Tag tone="run">pinned</Tag>}
+          {note.pinned && <Tag>pinned</Tag>}
           {note.tags?.map((t) => <Tag key={t}><Inert text={t} /></Tag>)}
           <span className="grow"><Ago time={note.updated_at} /></span>
-          <Button kind="quiet" onClick={() => setOpen('history')}>Why</Button>
+          <span className="row small"><Button kind="quiet" onClick={() => setOpen('history')}>Why</Button>
           {can('member') && (
             <>
               <Button kind="quiet" onClick={() => setOpen('edit')}>Edit</Button>
@@ -103,7 +103,7 @@ function NoteCard({ note }: { note: Schemas['Note'] }) {
               <Button kind="quiet" onClick={() => void act(ok(api.DELETE('/api/notes/{id}', { params })), 'Deleted; it can be restored')}>Delete</Button>
               <Button kind="quiet" onClick={() => setOpen('forget')}>Forget…</Button>
             </>
-          )}
+          )}</span>
         </div>
       </div>
       {open === 'history' && <NoteHistory id={note.id} onClose={() => setOpen('')} />}

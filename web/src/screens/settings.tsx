@@ -45,9 +45,9 @@ function Server() {
       )}</Ready></div></Panel>
       <Panel title="Health" aside={<Button onClick={() => void doctor.refetch()}>Check again</Button>}>
         <Ready query={doctor}>{(d) => (
-          <table className="table"><tbody>{(d.checks ?? []).map((c) => (
+          <div className="scroll" tabIndex={0} role="group" aria-label="Checks"><table className="table"><tbody>{(d.checks ?? []).map((c) => (
             <tr key={c.name}><td><Tag tone={c.ok ? 'ok' : 'bad'}>{c.ok ? 'good' : 'bad'}</Tag></td><td className="strong">{c.name}</td>
-              <td className="soft break"><Inert text={c.detail} />{c.hint && <div><Inert text={c.hint} /></div>}</td></tr>))}</tbody></table>
+              <td className="soft break"><Inert text={c.detail} />{c.hint && <div><Inert text={c.hint} /></div>}</td></tr>))}</tbody></table></div>
         )}</Ready>
       </Panel>
     </>
@@ -65,22 +65,21 @@ function Budgets() {
       <Ready query={query}>{(list) => (list.budgets ?? []).length === 0 ? (
         <Empty title="No budgets"><p>Limit what the workspace spends here, and what an agent spends on its page.</p></Empty>
       ) : (
-        <table className="table">
+        <div className="scroll" tabIndex={0} role="group" aria-label="Budgets"><table className="table">
           <thead><tr><th scope="col">For</th><th scope="col">Used</th><th scope="col">Limit</th><th scope="col">When it is spent</th><th scope="col"><span className="hide">Actions</span></th></tr></thead>
           <tbody>{(list.budgets ?? []).map((b) => {
             const { parts, worst } = budgetParts(b);
             return (
               <tr key={b.subject}>
                 <td><Inert text={title(b.subject)} /></td>
-                <td className="num">{formatAmount(b.used) || 'nothing'}
-<UsedBar share={worst} /></td>
+                <td className="num">{formatAmount(b.used) || 'nothing'} <UsedBar share={worst} /></td>
                 <td className="num">{parts.map((p) => `${p.show(p.limit)}${p.k === 'micros' ? '' : ` ${p.k}`}`).join(' · ')}</td>
                 <td>{b.on_exceed === 'park' ? 'calls wait' : 'runs end'}{worst >= 1 && <> <Tag tone="bad">exhausted</Tag></>}</td>
                 <td>{can('owner') && <Button kind="quiet" onClick={() => setOpen(b.subject)}>Change</Button>}</td>
               </tr>
             );
           })}</tbody>
-        </table>
+        </table></div>
       )}</Ready>
       {open && <BudgetDialog subject={open} name={title(open)} budget={query.data?.budgets?.find((b) => b.subject === open)} onClose={() => setOpen('')} />}
     </Panel>
@@ -254,10 +253,10 @@ function Secrets() {
   return (
     <>
       <Panel title="Secrets">
-        <Ready query={query}>{(list) => (list.secrets ?? []).length === 0 ? <Empty title="No secrets"><p>Tools use secrets by name. Their values are never shown.</p></Empty> : (
-          <table className="table"><thead><tr><th scope="col">Name</th><th scope="col">Written</th><th scope="col"><span className="hide">Actions</span></th></tr></thead>
+        <Ready query={query}>{(list) => (list.secrets ?? []).length === 0 ? <Empty title="No secrets"><p>Write one below. Tools use secrets by name, and their values are never shown.</p></Empty> : (
+          <div className="scroll" tabIndex={0} role="group" aria-label="Secrets"><table className="table"><thead><tr><th scope="col">Name</th><th scope="col">Written</th><th scope="col"><span className="hide">Actions</span></th></tr></thead>
             <tbody>{(list.secrets ?? []).map((s) => <tr key={s.name}><td className="mono"><Inert text={s.name} /></td><td><Ago time={s.updated_at} /></td>
-              <td><Button kind="quiet" onClick={() => void act(ok(api.DELETE('/api/secrets/{name}', { params: { path: { name: s.name } } })), 'Deleted')}>Delete</Button></td></tr>)}</tbody></table>
+              <td><Button kind="quiet" onClick={() => void act(ok(api.DELETE('/api/secrets/{name}', { params: { path: { name: s.name } } })), 'Deleted')}>Delete</Button></td></tr>)}</tbody></table></div>
         )}</Ready>
       </Panel>
       <Panel title="Write a secret">

@@ -10,6 +10,8 @@ import { Empty, Failure } from '../ui/states';
 import { Ago, Inert } from '../ui/text';
 import { useNotify } from '../ui/toast';
 
+const WATCHES = { key: 'a kind of thing', subtype: 'a kind of change', id: 'one thing' } as const;
+
 /** SubscriptionsScreen lists the changes that agents watch. */
 export function SubscriptionsScreen() {
   const { can } = useAccess();
@@ -46,7 +48,7 @@ export function SubscriptionsScreen() {
                 {list.map((s) => (
                   <tr key={s.id}>
                     <td><Link to="/agents/$id" params={{ id: s.agent_id }}><Inert text={nameOf(s.agent_id)} /></Link></td>
-                    <td className="mono">{s.token.class} <Inert text={s.token.name} /></td>
+                    <td><span className="mono"><Inert text={s.token.name} /></span><div className="small faint">{WATCHES[s.token.class as 'key'] ?? s.token.class}</div></td>
                     <td className="mono break">{s.predicate ? <Inert text={s.predicate} /> : 'always'}</td>
                     <td><Ago time={s.created_at} />{!s.can_fire && <div className="small minus"><Inert text={s.why_not ?? ''} /></div>}</td>
                     <td><span className="row"><Button kind="quiet" onClick={() => setAsked({ agent: s.agent_id, class: s.token.class as 'key', name: s.token.name, predicate: s.predicate ?? '', isKept: true })}>Test…</Button>
@@ -95,7 +97,7 @@ function Subscribe({ first, onClose }: { first: Asked; onClose: () => void }) {
             </select>)}</Field>
           <Field label="Watches">{(id) => (
             <select id={id} className="input" value={form.class} onChange={(e) => set({ class: e.target.value as 'key' })}>
-              <option value="key">a kind of thing</option><option value="subtype">a kind of change</option><option value="id">one thing</option>
+              {Object.entries(WATCHES).map(([value, label]) => <option key={value} value={value}>{label}</option>)}
             </select>)}</Field>
           <Field label="Name">{(id) => <input id={id} className="input mono" value={form.name} onChange={(e) => set({ name: e.target.value })} />}</Field>
         </div>

@@ -23,7 +23,8 @@ export function ToolsScreen() {
   const [search, setSearch] = useState('');
   const shown = useMemo(() => {
     const words = search.toLowerCase().split(/\s+/).filter(Boolean);
-    return (tools.data?.tools ?? []).filter((t) => words.every((w) => `${t.id} ${t.description} ${t.category} ${t.tier}`.toLowerCase().includes(w)));
+    return (tools.data?.tools ?? []).filter((t) => words.every((w) => `${t.id} ${t.description} ${t.category} ${t.tier}`.toLowerCase().includes(w)))
+      .sort((a, b) => a.id.localeCompare(b.id));
   }, [tools.data, search]);
   const { can } = useAccess();
   const [isAdding, setAdding] = useState(false);
@@ -35,7 +36,7 @@ export function ToolsScreen() {
       </>
     }>
       <Ready query={tools}>
-        {() => shown.length === 0 ? <div className="panel"><Empty title="No tool matches" /></div> : (
+        {() => shown.length === 0 ? <div className="panel"><Empty title="No tool matches"><p>Try fewer or other words.</p></Empty></div> : (
           <div className="panel scroll" tabIndex={0} role="group" aria-label="Tools">
             <table className="table">
               <thead><tr><th scope="col">Tool</th><th scope="col">What it does</th><th scope="col">Effect</th><th scope="col">Risk</th></tr></thead>

@@ -29,6 +29,7 @@ function FileBox({ file }: { file: FileDiff }) {
       </header>
       <div className="lines" tabIndex={0} role="group" aria-label={`Changed lines of ${path}`}>
         <table>
+          <colgroup><col className="no" /><col /><col className="no" /><col /></colgroup>
           <thead className="hide"><tr><th scope="col">Line before</th><th scope="col">Before</th><th scope="col">Line after</th><th scope="col">After</th></tr></thead>
           <tbody>
             {rows.map((row, i) => row.note !== undefined ? (

@@ -104,7 +104,9 @@ function LastRuns({ id }: { id: string }) {
   const query = useLive(['agent-runs', id], (signal) => ok(api.GET('/api/runs', { params: { query: { agent: id, limit: 8 } }, signal })), { topics: ['runs'] });
   return (
     <Panel title="Last runs" aside={<Link to="/runs" search={{ agent: id }}>all</Link>}>
-      <Ready query={query}>{(list) => (list.runs ?? []).length === 0 ? <Empty title="It has not run yet" /> : (
+      <Ready query={query}>{(list) => (list.runs ?? []).length === 0 ? (
+        <Empty title="It has not run yet"><p>Talk to it in a chat, or give it a schedule or a subscription.</p></Empty>
+      ) : (
         <div className="scroll" tabIndex={0} role="group" aria-label="Last runs"><table className="table"><tbody>{(list.runs ?? []).map((r) => (
           <tr key={r.id}><td><StateTag state={r.state} /></td>
             <td className="break"><Link to="/runs/$id" params={{ id: r.id }}><Inert text={(r.output || r.message || r.input || r.reason.replaceAll('_', ' ')).slice(0, 200)} /></Link></td>

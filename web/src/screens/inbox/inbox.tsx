@@ -195,7 +195,7 @@ function Gone({ id, hasNext, onNext }: { id: string; hasNext: boolean; onNext: (
   return (
     <>
       {id.startsWith('apr_') ? <ApprovalCard id={id} /> : id.startsWith('prop_') ? <ProposalCard id={id} /> : (
-        <div className="panel"><Empty title="This is answered" /></div>
+        <div className="panel"><Empty title="This is answered"><p>Go on with the next entry.</p></Empty></div>
       )}
       <div><Button onClick={onNext}>{hasNext ? <>Next entry <kbd>j</kbd></> : 'Close'}</Button></div>
     </>
