@@ -81,7 +81,7 @@ const layoutFaults = (page: Page) => page.evaluate(() => {
 });
 
 test('C22 C23 every screen is accessible in both schemes, fits, and none is blank', async ({ signedIn: page, server, seeded }) => {
-  test.setTimeout(240_000);
+  test.setTimeout(300_000);
   await furnish(server, seeded);
   for (const stop of await stops(server, seeded)) {
     await page.setViewportSize({ width: 1440, height: 900 });
@@ -92,7 +92,9 @@ test('C22 C23 every screen is accessible in both schemes, fits, and none is blan
       await page.emulateMedia({ colorScheme: scheme });
       expect.soft(await layoutFaults(page), where).toEqual([]);
       if (width === 640) continue; // what a window of 1280 px shows at 200 % zoom
-      const { violations } = await new AxeBuilder({ page }).analyze();
+      const axe = new AxeBuilder({ page });
+      if (scheme === 'dark') axe.withRules(['color-contrast', 'scrollable-region-focusable', 'aria-hidden-focus']);
+      const { violations } = await axe.analyze();
       expect.soft(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target.join(' ')).slice(0, 3).join(', ')}`), where).toEqual([]);
     }
   }

@@ -25,6 +25,11 @@ test('C16 an automation is written, planned, applied, watched and changed', asyn
   await write(editor, "Items.total(2); for (const x of ['a', 'b']) await Items.withItem(x, `letter ${x}`, async () => { if (x === 'b') throw new Error('no stamp'); });");
   await expect(page.locator('.cm-lint-marker-error')).toHaveCount(0);
   expect(await editor.locator('span[class]').count()).toBeGreaterThan(3); // highlighted
+  const line = await editor.innerText();
+  await page.keyboard.insertText('\n// one\n// two\n// three');
+  for (let i = 0; i < 2; i++) await page.keyboard.press('Shift+ArrowUp');
+  await page.keyboard.type('x'); // typing over lines breaks no content security policy; the fixture fails if it does
+  await write(editor, line);
   await page.getByRole('button', { name: 'Create' }).click();
   await expect(page.getByRole('heading', { level: 1, name: 'letters' })).toBeVisible();
   await page.getByRole('button', { name: 'Run', exact: true }).click();
@@ -186,4 +191,39 @@ test('C20 a branch is compared side by side, merged and discarded', async ({ sig
   await page.getByRole('dialog').getByRole('button', { name: 'Discard', exact: true }).click();
   await expect.poll(async () => (await server.call('GET', 'branches')).branches.map((b: { state: string }) => b.state).sort()).toEqual(['discarded', 'ready']);
   rmSync(dir, { recursive: true, force: true });
+});
+
+test('notes are searched, explained, changed, merged and forgotten', async ({ signedIn: page, server }) => {
+  const texts = async () => (await server.call('GET', 'notes')).notes.map((n: { content: string }) => n.content);
+  await server.call('POST', 'notes', { content: 'The gate code of the garden is 4711', tags: ['home'] });
+  await server.call('POST', 'notes', { content: 'Gate code of the garden: 4711.', tags: ['codes'] });
+  await page.goto(`${server.url}/memory`);
+  const notes = page.locator('main').getByRole('article');
+  await expect(notes).toHaveCount(4);
+  await page.getByLabel('Search notes').fill('reports monday');
+  await expect(notes.first()).toContainText('Ada prefers reports');
+  await notes.first().getByRole('button', { name: 'Edit' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'Text' }).fill('Ada prefers reports on Tuesday.');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await expect(notes.first()).toContainText('Tuesday');
+  await notes.first().getByRole('button', { name: 'Why' }).click();
+  await expect(dialog.getByRole('listitem')).toContainText(['Tuesday', 'Monday']);
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await page.getByLabel('Search notes').fill('');
+
+  await page.getByRole('button', { name: 'Find duplicates' }).click();
+  await page.getByRole('link', { name: 'Review' }).click();
+  await expect(page.locator('main')).toContainText('Gate code of the garden: 4711.');
+  await page.getByRole('button', { name: 'Accept 1' }).click();
+  await expect.poll(async () => (await texts()).filter((t: string) => /gate code/i.test(t)).length).toBe(1);
+
+  await page.goto(`${server.url}/memory`);
+  await expect(notes).toHaveCount(3);
+  await expect(page.getByText('Proposed changes of your notes')).toHaveCount(0);
+  const warehouse = notes.filter({ hasText: 'The warehouse opens' });
+  await warehouse.getByRole('button', { name: 'Forget…' }).click();
+  await dialog.getByRole('button', { name: 'Forget', exact: true }).click();
+  await expect(warehouse).toHaveCount(0);
+  expect(await texts()).not.toContain('The warehouse opens at 7.');
 });
