@@ -40,7 +40,7 @@ test('C16 an automation is written, planned, applied, watched and changed', asyn
   await items.getByRole('row', { name: /letter a/ }).getByRole('button', { name: 'Reprocess' }).click();
   await expect(page.getByText('A new attempt starts')).toBeVisible();
   await write(page.getByRole('textbox', { name: 'Script', exact: true }), '// nothing to do');
-  await expect(page.locator('.diff', { hasText: 'Your changes' }).locator('tr.del').first()).toBeVisible();
+  await expect(page.locator('.diff', { hasText: 'Your changes' }).locator('.diff-line.del').first()).toBeVisible();
   await page.getByRole('button', { name: 'Save and activate' }).click();
   await expect(page.getByText('Saved as a new version')).toBeVisible();
   await page.getByLabel('Compare with').selectOption({ index: 1 });

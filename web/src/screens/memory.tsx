@@ -138,6 +138,12 @@ function EditNote({ note, onClose }: { note: Schemas['Note']; onClose: () => voi
   );
 }
 
+// versionsOf returns what a note says, and before that what it said, newest first.
+function versionsOf({ note, versions }: Schemas['NoteHistory']): Schemas['NoteVersion'][] {
+  const past = versions ?? [];
+  return [{ ...note, version: past.length + 1, written_at: note.updated_at }, ...[...past].reverse()];
+}
+
 function NoteHistory({ id, onClose }: { id: string; onClose: () => void }) {
   const nameOf = useAgentName();
   const query = useLive(['note-history', id], (signal) => ok(api.GET('/api/notes/{id}/history', { params: { path: { id } }, signal })), { topics: ['notes'], id });
@@ -145,7 +151,7 @@ function NoteHistory({ id, onClose }: { id: string; onClose: () => void }) {
     <Dialog title="Where this note comes from" wide onClose={onClose}>
       <Ready query={query}>{(h) => (
         <ol className="stack">
-          {(h.versions ?? []).map((v) => (
+          {versionsOf(h).map((v) => (
             <li key={v.version}><p className="small faint">Version {v.version}, {v.agent_id ? <>written by agent <Inert text={nameOf(v.agent_id)} /></> : v.origin === 'person' ? 'written by you' : v.origin}, <Ago time={v.written_at} />
               {v.operation_id && <>, <Link to="/operations/$id" params={{ id: v.operation_id }}>why</Link></>}</p><p className="break"><Inert text={v.content} /></p></li>
           ))}
