@@ -9,9 +9,12 @@ interface Stop {
   open?: (page: Page) => Promise<void>;
 }
 
-const press = (name: string | RegExp) => (page: Page) => page.locator('main').getByRole('button', { name }).first().click();
+const press = (name: string | RegExp) => (page: Page) =>
+  page.locator('main').getByRole('button', { name }).first().click();
 const dialog = (path: string, button: string | RegExp): Stop => ({
-  path, name: `${path}, ${String(button)}`, open: async (page) => {
+  path,
+  name: `${path}, ${String(button)}`,
+  open: async (page) => {
     await press(button)(page);
     await expect(page.getByRole('dialog')).toBeVisible();
     await expect(page.getByRole('dialog').getByRole('status', { name: 'Loading' })).toHaveCount(0);
@@ -19,9 +22,19 @@ const dialog = (path: string, button: string | RegExp): Stop => ({
 });
 
 // MISSING are addresses of nothing: unknown ids, and paths that no screen has.
-const MISSING = ['/runs/run_missing', '/approvals/apr_missing', '/change-sets/set_missing', '/operations/op_missing',
-  '/agents/agt_missing', '/tools/missing', '/automations/agt_missing', '/chat/conv_missing', '/settings/missing',
-  '/nowhere', '/runs/a/b'];
+const MISSING = [
+  '/runs/run_missing',
+  '/approvals/apr_missing',
+  '/change-sets/set_missing',
+  '/operations/op_missing',
+  '/agents/agt_missing',
+  '/tools/missing',
+  '/automations/agt_missing',
+  '/chat/conv_missing',
+  '/settings/missing',
+  '/nowhere',
+  '/runs/a/b',
+];
 
 // stops returns every route of the console, with data on it, and the dialogs that edit.
 async function stops(server: Server, s: Seeded): Promise<Stop[]> {
@@ -29,25 +42,62 @@ async function stops(server: Server, s: Seeded): Promise<Stop[]> {
     const answer = await server.call('GET', list);
     return (Object.values(answer).find(Array.isArray) as { id: string }[])[0]!.id;
   };
-  const paths = ['/inbox', `/approvals/${await first('approvals?state=pending')}`,
-    `/change-sets/${await first('change-sets')}`, `/operations/${await first('operations')}`, '/runs',
-    `/runs/${await first('runs')}`, '/chat', `/chat/${s.conversation}`, '/agents', `/agents/${s.writer}`, '/tools',
-    '/tools/file_write', '/automations', `/automations/${s.triage}`, '/schedules', '/subscriptions', '/memory',
-    '/journal', '/mail', '/branches', '/settings', '/settings/budgets', '/settings/profiles', '/settings/members',
-    '/settings/tokens', '/settings/secrets', '/nowhere', '/runs/run_missing'];
+  const paths = [
+    '/inbox',
+    `/approvals/${await first('approvals?state=pending')}`,
+    `/change-sets/${await first('change-sets')}`,
+    `/operations/${await first('operations')}`,
+    '/runs',
+    `/runs/${await first('runs')}`,
+    '/chat',
+    `/chat/${s.conversation}`,
+    '/agents',
+    `/agents/${s.writer}`,
+    '/tools',
+    '/tools/file_write',
+    '/automations',
+    `/automations/${s.triage}`,
+    '/schedules',
+    '/subscriptions',
+    '/memory',
+    '/journal',
+    '/mail',
+    '/branches',
+    '/settings',
+    '/settings/budgets',
+    '/settings/profiles',
+    '/settings/members',
+    '/settings/tokens',
+    '/settings/secrets',
+    '/nowhere',
+    '/runs/run_missing',
+  ];
   return [
     ...paths.map((path) => ({ path })),
-    dialog('/tools', 'New tool'), dialog('/automations', 'New automation'), dialog('/subscriptions', 'New subscription'),
-    dialog('/memory', 'Why'), dialog('/memory', 'Edit'), dialog('/journal', /Count the returns/),
-    dialog(`/agents/${s.writer}`, 'Edit'), dialog(`/agents/${s.writer}`, 'Attach a tool'),
-    { path: '/mail', name: 'a mail', open: async (page) => {
-      await page.getByRole('list', { name: 'Mails' }).getByRole('button').first().click();
-      await expect(page.getByRole('article', { name: 'Mail' })).toContainText('A first draft');
-    } },
-    { path: '/branches', name: 'a branch', open: async (page) => {
-      await press('Show changes')(page);
-      await expect(page.getByRole('region', { name: 'plan.md' })).toBeVisible();
-    } },
+    dialog('/tools', 'New tool'),
+    dialog('/automations', 'New automation'),
+    dialog('/subscriptions', 'New subscription'),
+    dialog('/memory', 'Why'),
+    dialog('/memory', 'Edit'),
+    dialog('/journal', /Count the returns/),
+    dialog(`/agents/${s.writer}`, 'Edit'),
+    dialog(`/agents/${s.writer}`, 'Attach a tool'),
+    {
+      path: '/mail',
+      name: 'a mail',
+      open: async (page) => {
+        await page.getByRole('list', { name: 'Mails' }).getByRole('button').first().click();
+        await expect(page.getByRole('article', { name: 'Mail' })).toContainText('A first draft');
+      },
+    },
+    {
+      path: '/branches',
+      name: 'a branch',
+      open: async (page) => {
+        await press('Show changes')(page);
+        await expect(page.getByRole('region', { name: 'plan.md' })).toBeVisible();
+      },
+    },
   ];
 }
 
@@ -67,26 +117,39 @@ async function visit(page: Page, stop: Stop): Promise<void> {
 }
 
 // layoutFaults returns what does not fit the window, and whether the main region is empty.
-const layoutFaults = (page: Page) => page.evaluate(() => {
-  const faults: string[] = [];
-  if (document.documentElement.scrollWidth > innerWidth) faults.push('the page scrolls sideways');
-  if ((document.querySelector('main')?.textContent ?? '').trim().length < 10) faults.push('the main region is empty');
-  for (const e of document.querySelectorAll('main *, header *, [role=dialog] *')) {
-    const box = e.getBoundingClientRect();
-    if (box.width > 1 && box.right > innerWidth + 1 && !e.closest('.scroll, .lines, .code, .tabs, .cut, .hide, .skip')) {
-      faults.push(`${e.tagName} ${e.className} ends ${Math.round(box.right - innerWidth)} px outside the window`);
+const layoutFaults = (page: Page) =>
+  page.evaluate(() => {
+    const faults: string[] = [];
+    if (document.documentElement.scrollWidth > innerWidth) faults.push('the page scrolls sideways');
+    if ((document.querySelector('main')?.textContent ?? '').trim().length < 10) faults.push('the main region is empty');
+    for (const e of document.querySelectorAll('main *, header *, [role=dialog] *')) {
+      const box = e.getBoundingClientRect();
+      if (
+        box.width > 1 &&
+        box.right > innerWidth + 1 &&
+        !e.closest('.scroll, .lines, .code, .tabs, .cut, .hide, .skip')
+      ) {
+        faults.push(`${e.tagName} ${e.className} ends ${Math.round(box.right - innerWidth)} px outside the window`);
+      }
     }
-  }
-  return faults.slice(0, 3);
-});
+    return faults.slice(0, 3);
+  });
 
-test('C22 C23 every screen is accessible in both schemes, fits, and none is blank', async ({ signedIn: page, server, seeded }) => {
+test('C22 C23 every screen is accessible in both schemes, fits, and none is blank', async ({
+  signedIn: page,
+  server,
+  seeded,
+}) => {
   test.setTimeout(300_000);
   await furnish(server, seeded);
   for (const stop of await stops(server, seeded)) {
     await page.setViewportSize({ width: 1440, height: 900 });
     await visit(page, stop);
-    for (const [width, height, scheme] of [[1440, 900, 'light'], [640, 800, 'dark'], [400, 800, 'dark']] as const) {
+    for (const [width, height, scheme] of [
+      [1440, 900, 'light'],
+      [640, 800, 'dark'],
+      [400, 800, 'dark'],
+    ] as const) {
       const where = `${stop.name ?? stop.path}, ${width} px, ${scheme}`;
       await page.setViewportSize({ width, height });
       await page.emulateMedia({ colorScheme: scheme });
@@ -95,7 +158,18 @@ test('C22 C23 every screen is accessible in both schemes, fits, and none is blan
       const axe = new AxeBuilder({ page });
       if (scheme === 'dark') axe.withRules(['color-contrast', 'scrollable-region-focusable', 'aria-hidden-focus']);
       const { violations } = await axe.analyze();
-      expect.soft(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target.join(' ')).slice(0, 3).join(', ')}`), where).toEqual([]);
+      expect
+        .soft(
+          violations.map(
+            (v) =>
+              `${v.id}: ${v.nodes
+                .map((n) => n.target.join(' '))
+                .slice(0, 3)
+                .join(', ')}`,
+          ),
+          where,
+        )
+        .toEqual([]);
     }
   }
 });
@@ -105,7 +179,9 @@ test('C22 an address of nothing, and every empty list, says what to do', async (
     await visit(page, { path });
     const said = page.locator('main .state').first();
     await expect.soft(said, path).toBeVisible();
-    expect.soft((await said.locator('p, a, button').allTextContents()).join('').trim(), `${path} says what to do`).not.toBe('');
+    expect
+      .soft((await said.locator('p, a, button').allTextContents()).join('').trim(), `${path} says what to do`)
+      .not.toBe('');
     expect.soft(await layoutFaults(page), path).toEqual([]);
   }
   await visit(page, { path: '/runs/run_missing' });
@@ -115,11 +191,26 @@ test('C22 an address of nothing, and every empty list, says what to do', async (
   await page.evaluate(() => localStorage.setItem('reeve-workspace', 'empty'));
   await page.goto(`${server.url}/inbox`);
   await expect(page.getByRole('button', { name: 'Workspace Empty' })).toBeVisible();
-  for (const path of ['/inbox', '/runs', '/chat', '/agents', '/automations', '/schedules', '/subscriptions', '/memory', '/journal',
-    '/mail', '/branches', '/settings/budgets', '/settings/secrets']) {
+  for (const path of [
+    '/inbox',
+    '/runs',
+    '/chat',
+    '/agents',
+    '/automations',
+    '/schedules',
+    '/subscriptions',
+    '/memory',
+    '/journal',
+    '/mail',
+    '/branches',
+    '/settings/budgets',
+    '/settings/secrets',
+  ]) {
     await visit(page, { path });
     const said = page.locator('main .state').first();
     await expect.soft(said, path).toBeVisible();
-    expect.soft((await said.locator('p, a, button').allTextContents()).join('').trim(), `${path} says what to do`).not.toBe('');
+    expect
+      .soft((await said.locator('p, a, button').allTextContents()).join('').trim(), `${path} says what to do`)
+      .not.toBe('');
   }
 });
