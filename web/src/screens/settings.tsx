@@ -51,8 +51,14 @@ export function SettingsScreen() {
         <Members />
       ) : section === 'secrets' && can('owner') ? (
         <Secrets />
-      ) : (
+      ) : section === 'server' ? (
         <Server />
+      ) : (
+        <div className="panel">
+          <Empty title="There is nothing here for you">
+            <p>Choose a section above. Some of them need the role owner.</p>
+          </Empty>
+        </div>
       )}
     </Page>
   );
