@@ -87,7 +87,7 @@ async function stops(server: Server, s: Seeded): Promise<Stop[]> {
       name: 'a mail',
       open: async (page) => {
         await page.getByRole('list', { name: 'Mails' }).getByRole('button').first().click();
-        await expect(page.getByRole('article', { name: 'Mail' })).toContainText('A first draft');
+        await expect(page.getByRole('article', { name: 'Mail' })).toContainText('Mailbox');
       },
     },
     {
