@@ -66,6 +66,7 @@ func (h *Host) askToWriteSample(ctx context.Context, workspace string) error {
 		Policy: reeve.Policy{Tools: map[string]reeve.PolicyAnswer{"file_write": reeve.Ask, "file_delete": reeve.Allow}},
 		Config: json.RawMessage("{}")}
 	if err := h.db.Update(ctx, func(tx *store.Tx) error {
+		agent.CreatedAt = tx.Now()
 		if err := tx.Agents().InsertAgent(ctx, agent); err != nil {
 			return err
 		}

@@ -22,7 +22,9 @@ test('C03 C05 the inbox counts what waits, and the keyboard decides', async ({ s
   const before = (await server.call('GET', 'approvals?state=pending')).approvals.length;
   await expect(page.getByRole('heading', { level: 2, name: /file_write/ })).toBeVisible();
   await page.keyboard.press('a');
-  await expect.poll(async () => (await server.call('GET', 'approvals?state=pending')).approvals.length).toBe(before - 1);
+  await expect
+    .poll(async () => (await server.call('GET', 'approvals?state=pending')).approvals.length)
+    .toBe(before - 1);
   const [approved] = (await server.call('GET', 'approvals?state=approved')).approvals;
   expect(approved.tool).toBe('file_write');
   await page.goto(`${server.url}/inbox`);
@@ -30,7 +32,9 @@ test('C03 C05 the inbox counts what waits, and the keyboard decides', async ({ s
   await page.keyboard.press('d');
   await page.getByLabel('Reason').fill('Ada decides on Monday');
   await page.getByRole('button', { name: 'Deny', exact: true }).click();
-  await expect.poll(async () => (await server.call('GET', 'approvals?state=denied')).approvals[0]?.comment).toBe('Ada decides on Monday');
+  await expect
+    .poll(async () => (await server.call('GET', 'approvals?state=denied')).approvals[0]?.comment)
+    .toBe('Ada decides on Monday');
 });
 
 test('C05 j and k move, g goes, ? shows the keys', async ({ signedIn: page }) => {
@@ -74,8 +78,15 @@ test('C08 several calls are decided at once, one decision each', async ({ signed
   await page.getByRole('checkbox', { name: 'Select users_send' }).check();
   await page.getByRole('checkbox', { name: 'Select file_delete' }).check();
   await page.getByRole('button', { name: 'Approve all' }).click();
-  await expect.poll(async () => (await server.call('GET', 'approvals?state=approved')).approvals.length).toBeGreaterThanOrEqual(2);
-  await expect.poll(async () => (await server.call('GET', 'proposals')).proposals.find((p: { tool: string }) => p.tool === 'file_delete').state).toBe('applied');
+  await expect
+    .poll(async () => (await server.call('GET', 'approvals?state=approved')).approvals.length)
+    .toBeGreaterThanOrEqual(2);
+  await expect
+    .poll(
+      async () =>
+        (await server.call('GET', 'proposals')).proposals.find((p: { tool: string }) => p.tool === 'file_delete').state,
+    )
+    .toBe('applied');
 });
 
 test('C02 C12 an operation is explained and undone', async ({ signedIn: page, server }) => {
@@ -84,7 +95,9 @@ test('C02 C12 an operation is explained and undone', async ({ signedIn: page, se
   await page.goto(`${server.url}/operations/${op.id}`);
   await expect(page.locator('.ladder li')).not.toHaveCount(0);
   await expect(page.locator('.ladder')).toContainText('approval');
-  await expect(page.locator('.panel', { has: page.getByRole('heading', { name: 'Undo' }) })).toContainText(op.undo.tool);
+  await expect(page.locator('.panel', { has: page.getByRole('heading', { name: 'Undo' }) })).toContainText(
+    op.undo.tool,
+  );
   await page.getByRole('button', { name: 'Undo', exact: true }).click();
   await expect(page.getByText(/^(Undone|The undo is a proposal)/).first()).toBeVisible();
 });
@@ -99,7 +112,11 @@ test('C10 C11 runs are listed and filtered, and a run shows its steps', async ({
   await expect(page.getByRole('dialog')).toContainText('query');
 });
 
-test('C13 a chat streams, and loses and repeats nothing when the server is killed', async ({ signedIn: page, server, seeded }) => {
+test('C13 a chat streams, and loses and repeats nothing when the server is killed', async ({
+  signedIn: page,
+  server,
+  seeded,
+}) => {
   await page.goto(`${server.url}/chat/${seeded.conversation}`);
   const log = page.getByRole('log');
   await expect(log).toContainText('memory_search says');
@@ -129,7 +146,13 @@ test('C14 an agent is created, gets a tool and a policy, and is destroyed', asyn
   await page.getByRole('dialog').getByLabel('Tool').selectOption('file_read');
   await page.getByRole('button', { name: 'Attach', exact: true }).click();
   await page.getByRole('radio', { name: 'file_read: deny' }).click();
-  await expect.poll(async () => (await server.call('GET', 'agents')).agents.find((a: { name: string }) => a.name === 'helper').policy.tools?.file_read).toBe('deny');
+  await expect
+    .poll(
+      async () =>
+        (await server.call('GET', 'agents')).agents.find((a: { name: string }) => a.name === 'helper').policy.tools
+          ?.file_read,
+    )
+    .toBe('deny');
   await page.getByRole('button', { name: 'Destroy…' }).click();
   await page.getByRole('button', { name: 'Destroy', exact: true }).click();
   await expect(page.getByText('destroyed', { exact: true })).toBeVisible();
@@ -149,10 +172,21 @@ test('C24 a viewer sees no button that would be refused', async ({ page, server,
   const viewer = await server.call('POST', 'tokens', { name: 'reader', role: 'viewer' });
   await signIn(page, server, viewer.token);
   await expect(page.getByRole('heading', { level: 2, name: /file_write/ })).toBeVisible();
-  for (const path of ['/inbox', `/agents/${seeded.writer}`, '/schedules', '/memory', `/automations/${seeded.triage}`, '/settings']) {
+  for (const path of [
+    '/inbox',
+    `/agents/${seeded.writer}`,
+    '/schedules',
+    '/memory',
+    `/automations/${seeded.triage}`,
+    '/settings',
+  ]) {
     await page.goto(server.url + path);
     await expect(page.locator('h1')).toBeVisible();
-    await expect(page.getByRole('button', { name: /^(Approve|Deny|Accept|Reject|Stop|Destroy|Attach|Delete|Forget|New|Run|Plan|Pause)/ })).toHaveCount(0);
+    await expect(
+      page.getByRole('button', {
+        name: /^(Approve|Deny|Accept|Reject|Stop|Destroy|Attach|Delete|Forget|New|Run|Plan|Pause)/,
+      }),
+    ).toHaveCount(0);
   }
 });
 
@@ -162,8 +196,12 @@ test('C25 the first screen is small, and an idle page asks nothing', async ({ si
   await client.send('Network.enable');
   await client.send('Network.setCacheDisabled', { cacheDisabled: true });
   const scripts = new Set<string>();
-  client.on('Network.responseReceived', (e) => { if (e.response.mimeType.includes('javascript')) scripts.add(e.requestId); });
-  client.on('Network.loadingFinished', (e) => { if (scripts.has(e.requestId)) sizes.push(e.encodedDataLength); });
+  client.on('Network.responseReceived', (e) => {
+    if (e.response.mimeType.includes('javascript')) scripts.add(e.requestId);
+  });
+  client.on('Network.loadingFinished', (e) => {
+    if (scripts.has(e.requestId)) sizes.push(e.encodedDataLength);
+  });
   await page.goto(`${server.url}/inbox`);
   await expect(page.locator('.inbox-card h2').first()).toBeVisible();
   await expect(page.getByText('Live', { exact: true })).toBeVisible();

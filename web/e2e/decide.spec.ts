@@ -19,12 +19,18 @@ test('C02 on a fresh server three clicks approve, explain and undo an action', a
   await undo.getByRole('button', { name: 'Undo' }).click();
   await expect(page.getByRole('heading', { level: 1, name: 'file_delete' })).toBeVisible();
   const ops = (await server.call('GET', 'operations')).operations as Row[];
-  expect(ops.map((o) => `${o.tool} ${o.state}`)).toEqual(expect.arrayContaining(['file_write committed', 'file_delete committed']));
+  expect(ops.map((o) => `${o.tool} ${o.state}`)).toEqual(
+    expect.arrayContaining(['file_write committed', 'file_delete committed']),
+  );
 });
 
-test('C05 the list of keys is complete while the card loads, and the page works offline', async ({ signedIn: page }) => {
+test('C05 the list of keys is complete while the card loads, and the page works offline', async ({
+  signedIn: page,
+}) => {
   let release = () => {};
-  const held = new Promise<void>((resolve) => { release = resolve; });
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
   await page.route('**/api/approvals/*/card', async (route) => {
     await held;
     await route.continue().catch(() => {}); // the page may have aborted it
@@ -34,7 +40,8 @@ test('C05 the list of keys is complete while the card loads, and the page works 
   const keys = page.getByRole('dialog', { name: 'Keyboard' });
   await expect(current).toContainText('file_write');
   await page.keyboard.press('?');
-  for (const label of ['Approve', 'Deny with a reason', 'Edit the arguments', 'Next entry', 'Select or unselect']) await expect(keys).toContainText(label);
+  for (const label of ['Approve', 'Deny with a reason', 'Edit the arguments', 'Next entry', 'Select or unselect'])
+    await expect(keys).toContainText(label);
   await page.keyboard.press('Escape');
   await expect(keys).toHaveCount(0);
   await page.keyboard.press('a'); // nothing is shown yet, so nothing is approved
@@ -50,7 +57,10 @@ test('C05 the list of keys is complete while the card loads, and the page works 
   await expect(keys).toContainText('Edit the arguments');
 });
 
-test('C05 C06 arguments are edited by keyboard, shown as a diff, and the original is replaced', async ({ signedIn: page, server }) => {
+test('C05 C06 arguments are edited by keyboard, shown as a diff, and the original is replaced', async ({
+  signedIn: page,
+  server,
+}) => {
   const before = (await server.call('GET', 'approvals?state=pending')).approvals as Row[];
   const first = before.find((a) => a.tool === 'file_write');
   const card = page.locator('.inbox-card');
@@ -79,13 +89,24 @@ test('C05 C06 arguments are edited by keyboard, shown as a diff, and the origina
   await expect(page).toHaveURL(new RegExp(`${replaced.replaced_by}$`));
 });
 
-test('C04 what is hidden is marked, and an owner can reveal it', async ({ signedIn: page, server, seeded, browser }) => {
+test('C04 what is hidden is marked, and an owner can reveal it', async ({
+  signedIn: page,
+  server,
+  seeded,
+  browser,
+}) => {
   const secret = 'hunter2-is-a-long-secret';
   await server.call('PATCH', `agents/${seeded.writer}`, { policy: { tools: { file_write: 'allow' } } });
-  await server.call('POST', `agents/${seeded.writer}/calls`, { tool: 'file_write', args: { path: '/shared/keys.txt', content: `key=${secret}\n` } });
+  await server.call('POST', `agents/${seeded.writer}/calls`, {
+    tool: 'file_write',
+    args: { path: '/shared/keys.txt', content: `key=${secret}\n` },
+  });
   await server.call('PUT', 'secrets/DOOR', { value: secret });
   await server.call('PATCH', `agents/${seeded.writer}`, { policy: { tools: { file_write: 'ask' } } });
-  await server.call('POST', `agents/${seeded.writer}/calls`, { tool: 'file_write', args: { path: '/shared/keys.txt', overwrite: true, content: 'key=none\n' } });
+  await server.call('POST', `agents/${seeded.writer}/calls`, {
+    tool: 'file_write',
+    args: { path: '/shared/keys.txt', overwrite: true, content: 'key=none\n' },
+  });
   const pending = (await server.call('GET', 'approvals?state=pending')).approvals as Row[];
   await page.goto(`${server.url}/approvals/${pending[0]?.id}`);
   const main = page.locator('main');
@@ -96,7 +117,9 @@ test('C04 what is hidden is marked, and an owner can reveal it', async ({ signed
   await main.getByRole('button', { name: 'Hide' }).click();
   await expect(main).not.toContainText(secret);
   const member = await server.call('POST', 'tokens', { name: 'worker', role: 'member' });
-  await expect(server.call('GET', `approvals/${pending[0]?.id}/revealed`, undefined, member.token)).rejects.toThrow(/403/);
+  await expect(server.call('GET', `approvals/${pending[0]?.id}/revealed`, undefined, member.token)).rejects.toThrow(
+    /403/,
+  );
   const other = await (await browser.newContext()).newPage();
   await signIn(other, server, member.token);
   await other.goto(`${server.url}/approvals/${pending[0]?.id}`);
@@ -105,7 +128,11 @@ test('C04 what is hidden is marked, and an owner can reveal it', async ({ signed
   await other.context().close();
 });
 
-test('C09 an unknown outcome shows its evidence, and a person says what happened', async ({ signedIn: page, server, seeded }) => {
+test('C09 an unknown outcome shows its evidence, and a person says what happened', async ({
+  signedIn: page,
+  server,
+  seeded,
+}) => {
   let sent = 0;
   let knows = false; // whether the other side answers at all
   const remote = createServer((request: IncomingMessage, response: ServerResponse) => {
@@ -116,10 +143,24 @@ test('C09 an unknown outcome shows its evidence, and a person says what happened
   }).listen(0, '127.0.0.1');
   await once(remote, 'listening');
   const base = `http://127.0.0.1:${(remote.address() as AddressInfo).port}`;
-  const parameters = { type: 'object', properties: { item: { type: 'string' } }, required: ['item'], additionalProperties: false };
+  const parameters = {
+    type: 'object',
+    properties: { item: { type: 'string' } },
+    required: ['item'],
+    additionalProperties: false,
+  };
   await server.call('POST', 'tools', {
-    id: 'parcel_order', description: 'Order a parcel', effect: 'verifiable', tier: 'side_effecting', timeout_ms: 1000, parameters,
-    spec: { method: 'POST', url: `${base}/orders`, verify: { method: 'GET', url: `${base}/orders/{operation_id}`, applied: [200], not_applied: [404] } },
+    id: 'parcel_order',
+    description: 'Order a parcel',
+    effect: 'verifiable',
+    tier: 'side_effecting',
+    timeout_ms: 1000,
+    parameters,
+    spec: {
+      method: 'POST',
+      url: `${base}/orders`,
+      verify: { method: 'GET', url: `${base}/orders/{operation_id}`, applied: [200], not_applied: [404] },
+    },
   });
   await server.call('POST', `agents/${seeded.clerk}/tools`, { tool_id: 'parcel_order' });
   await server.call('PATCH', `agents/${seeded.clerk}`, { policy: { tools: { parcel_order: 'allow' } } });

@@ -1,6 +1,6 @@
 import { spawn, execFileSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,11 @@ export interface Seeded {
 /** Server is a running bin/reeve with its own data directory and database. */
 export class Server {
   private process: ChildProcess | undefined;
-  private constructor(readonly url: string, readonly dir: string, private args: string[]) {}
+  private constructor(
+    readonly url: string,
+    readonly dir: string,
+    private args: string[],
+  ) {}
   link = '';
 
   /** start runs a server with sample data on a free port. */
@@ -42,7 +46,10 @@ export class Server {
   async run(): Promise<void> {
     // HTTP tools may reach the servers of the tests, and what is unknown is looked up without long waits.
     const env = { ...process.env, REEVE_HTTP_ALLOW: '127.0.0.1', REEVE_RETRY_FIRST: '50ms', REEVE_RETRY_ATTEMPTS: '2' };
-    const child = spawn(join(import.meta.dirname, '../../bin/reeve'), this.args, { stdio: ['ignore', 'pipe', 'inherit'], env });
+    const child = spawn(join(import.meta.dirname, '../../bin/reeve'), this.args, {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env,
+    });
     this.process = child;
     for await (const line of createInterface({ input: child.stdout })) {
       const link = /console\s+(\S+#\S+)/.exec(line);
@@ -94,7 +101,57 @@ export async function signIn(page: Page, server: Server, token = server.token): 
   await expect(page.getByRole('navigation', { name: 'Main', exact: true })).toBeAttached();
 }
 
-export const test = base.extend<{ server: Server; seeded: Seeded; signedIn: Page }, { database: 'sqlite' | 'postgres' }>({
+/** furnish adds what seed leaves out because it takes time: mail, a branch, a subscription, and notes to merge. */
+export async function furnish(server: Server, seeded: Seeded): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), 'reeve-mail-'));
+  writeFileSync(
+    join(dir, 'mara.mbox'),
+    `From x Mon Sep  7 07:00:00 2026
+Message-ID: <1@x>
+From: Jane <jane@example.org>
+To: mara@example.org
+Subject: The budget draft
+Date: Mon, 7 Sep 2026 07:00:00 +0000
+
+A first draft of the budget.
+`,
+  );
+  execFileSync(
+    join(import.meta.dirname, '../../bin/reeve'),
+    ['import', 'mail', join(dir, 'mara.mbox'), '--inbox', 'mara'],
+    {
+      env: { ...process.env, REEVE_URL: server.url, REEVE_TOKEN: server.token },
+    },
+  );
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-C', dir, '-c', 'user.name=Ada', '-c', 'user.email=ada@example.org', ...args]);
+  git('init', '-q', '-b', 'main');
+  writeFileSync(join(dir, 'plan.md'), 'one\ntwo\n');
+  git('add', 'plan.md');
+  git('commit', '-q', '-m', 'first');
+  await server.call('POST', 'projects', { name: 'plans', path: dir });
+  const policy = { tiers: { side_effecting: 'allow', privileged: 'allow' } };
+  const agent = await server.call('POST', 'agents', { name: 'editor', kind: 'engineer', lifecycle: 'active', policy });
+  await server.call('POST', `agents/${agent.id}/tools`, { tool_id: 'file_write', config: { project: 'plans' } });
+  const chat = await server.call('POST', 'conversations', { agent: 'editor', title: 'Second thoughts' });
+  const args = { path: '/project/plan.md', content: 'one\n2\n', overwrite: true };
+  await server.call('POST', `conversations/${chat.id}/turns`, { content: `file_write ${JSON.stringify(args)}` });
+  await server.call('POST', `agents/${seeded.clerk}/subscriptions`, {
+    class: 'key',
+    name: 'TASK',
+    predicate: 'entity.status == "done"',
+  });
+  await server.call('POST', 'notes', { content: 'The gate code of the garden is 4711' });
+  await server.call('POST', 'notes', { content: 'Gate code of the garden: 4711.' });
+  await server.call('POST', 'notes/consolidate', {});
+  await expect.poll(async () => (await server.call('GET', 'branches')).branches[0]?.state).toBe('ready');
+  rmSync(dir, { recursive: true, force: true });
+}
+
+export const test = base.extend<
+  { server: Server; seeded: Seeded; signedIn: Page },
+  { database: 'sqlite' | 'postgres' }
+>({
   database: ['sqlite', { option: true, scope: 'worker' }],
   server: async ({ database }, use) => {
     const server = await Server.start(database);
@@ -106,8 +163,12 @@ export const test = base.extend<{ server: Server; seeded: Seeded; signedIn: Page
     void seeded;
     const faults: string[] = [];
     page.on('pageerror', (e) => faults.push(e.message));
-    page.on('console', (m) => { if (/Content Security Policy/i.test(m.text())) faults.push(m.text()); });
-    page.on('request', (r) => { if (!r.url().startsWith(server.url) && !/^(data|blob):/.test(r.url())) faults.push(`foreign request ${r.url()}`); });
+    page.on('console', (m) => {
+      if (/Content Security Policy/i.test(m.text())) faults.push(m.text());
+    });
+    page.on('request', (r) => {
+      if (!r.url().startsWith(server.url) && !/^(data|blob):/.test(r.url())) faults.push(`foreign request ${r.url()}`);
+    });
     await signIn(page, server);
     await use(page);
     expect(faults).toEqual([]);

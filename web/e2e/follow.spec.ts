@@ -2,11 +2,20 @@ import { expect, test } from './fixtures';
 
 type Row = { id: string; tool: string; state: string; title?: string };
 
-test('C12 a whole run is undone in reverse order, with a list of what cannot be', async ({ signedIn: page, server, seeded }) => {
+test('C12 a whole run is undone in reverse order, with a list of what cannot be', async ({
+  signedIn: page,
+  server,
+  seeded,
+}) => {
   await server.call('POST', `agents/${seeded.writer}/tools`, { tool_id: 'users_send' });
-  await server.call('PATCH', `agents/${seeded.writer}`, { policy: { tools: { file_write: 'allow', file_delete: 'allow', users_send: 'allow' } } });
-  const lines = ['file_write {"path":"/shared/plan.md","content":"one"}', 'users_send {"title":"Plan","text":"It is there"}',
-    'file_write {"path":"/shared/plan.md","content":"two","overwrite":true}'];
+  await server.call('PATCH', `agents/${seeded.writer}`, {
+    policy: { tools: { file_write: 'allow', file_delete: 'allow', users_send: 'allow' } },
+  });
+  const lines = [
+    'file_write {"path":"/shared/plan.md","content":"one"}',
+    'users_send {"title":"Plan","text":"It is there"}',
+    'file_write {"path":"/shared/plan.md","content":"two","overwrite":true}',
+  ];
   await server.call('POST', `agents/${seeded.writer}/wake`, { input: lines.join('\n') });
   const last = async () => (await server.call('GET', `runs?agent=${seeded.writer}`)).runs[0];
   await expect.poll(async () => (await last())?.state).toBe('completed');
@@ -24,13 +33,19 @@ test('C12 a whole run is undone in reverse order, with a list of what cannot be'
   expect(ops.filter((o) => o.state !== 'committed')).toEqual([]);
 });
 
-test('C13 attachments are sent, an approval is answered in place, and a turn is cancelled', async ({ signedIn: page, server, seeded }) => {
+test('C13 attachments are sent, an approval is answered in place, and a turn is cancelled', async ({
+  signedIn: page,
+  server,
+  seeded,
+}) => {
   await server.call('PATCH', `agents/${seeded.clerk}`, { policy: { tools: { memory_save: 'ask' } } });
   await page.goto(`${server.url}/chat/${seeded.conversation}`);
   const log = page.getByRole('log');
   const box = page.getByLabel('Message', { exact: true });
   await expect(log).toContainText('memory_search says');
-  await page.getByLabel('Attach files').setInputFiles({ name: 'list.txt', mimeType: 'text/plain', buffer: Buffer.from('fern\nmoss\n') });
+  await page
+    .getByLabel('Attach files')
+    .setInputFiles({ name: 'list.txt', mimeType: 'text/plain', buffer: Buffer.from('fern\nmoss\n') });
   await expect(page.getByRole('list', { name: 'Attachments' })).toContainText('list.txt');
   await box.fill('memory_save {"content":"Ferns need shade."}');
   await page.keyboard.press('Enter');
@@ -39,8 +54,13 @@ test('C13 attachments are sent, an approval is answered in place, and a turn is 
   const line = log.locator('.tool-line', { hasText: 'memory_save' });
   await line.getByRole('button', { name: 'Approve' }).click();
   await expect(line.getByText('done', { exact: true })).toBeVisible();
-  await expect.poll(async () => (await server.call('GET', 'notes?q=shade').catch(() => server.call('GET', 'notes'))).notes
-    .some((n: { content: string }) => n.content.includes('shade'))).toBe(true);
+  await expect
+    .poll(async () =>
+      (await server.call('GET', 'notes?q=shade').catch(() => server.call('GET', 'notes'))).notes.some(
+        (n: { content: string }) => n.content.includes('shade'),
+      ),
+    )
+    .toBe(true);
   await expect(page.getByRole('button', { name: 'Cancel', exact: true })).toHaveCount(0);
   await box.fill('memory_save {"content":"Moss needs water."}');
   await page.keyboard.press('Enter');
@@ -50,30 +70,63 @@ test('C13 attachments are sent, an approval is answered in place, and a turn is 
   await expect(log.getByRole('button', { name: 'Approve' })).toHaveCount(0);
 });
 
-test('C24 what agents write is text in every field, and foreign pages can do nothing', async ({ signedIn: page, server, seeded, browser }) => {
-  const nasty = '<img src=x onerror=alert(1)><svg onload=alert(1)> [x](javascript:alert(1)) \u202Egpj.exe\u202C \u001b[31mred\u001b[0m';
+test('C24 what agents write is text in every field, and foreign pages can do nothing', async ({
+  signedIn: page,
+  server,
+  seeded,
+  browser,
+}) => {
+  const nasty =
+    '<img src=x onerror=alert(1)><svg onload=alert(1)> [x](javascript:alert(1)) \u202Egpj.exe\u202C \u001b[31mred\u001b[0m';
   await server.call('POST', `agents/${seeded.writer}/calls`, {
-    tool: 'file_write', args: { path: '/shared/<b>x.md', content: nasty }, reason: nasty });
+    tool: 'file_write',
+    args: { path: '/shared/<b>x.md', content: nasty },
+    reason: nasty,
+  });
   await server.call('POST', 'conversations', { agent: 'clerk', title: nasty });
   await server.call('POST', `conversations/${seeded.conversation}/turns`, { content: nasty });
   await server.call('POST', `agents/${seeded.writer}/wake`, { input: nasty });
   let alerts = 0;
-  page.on('dialog', (d) => { alerts++; void d.dismiss(); });
+  page.on('dialog', (d) => {
+    alerts++;
+    void d.dismiss();
+  });
   const approvals = (await server.call('GET', 'approvals?state=pending')).approvals as Row[];
   const runs = (await server.call('GET', `runs?agent=${seeded.writer}`)).runs as Row[];
   const ops = (await server.call('GET', 'operations')).operations as Row[];
-  for (const path of ['/inbox', `/approvals/${approvals[0]?.id}`, `/chat/${seeded.conversation}`, '/runs', `/runs/${runs[0]?.id}`, `/operations/${ops[0]?.id}`]) {
+  for (const path of [
+    '/inbox',
+    `/approvals/${approvals[0]?.id}`,
+    `/chat/${seeded.conversation}`,
+    '/runs',
+    `/runs/${runs[0]?.id}`,
+    `/operations/${ops[0]?.id}`,
+  ]) {
     await page.goto(server.url + path);
     await expect(page.locator('main')).not.toHaveText('');
     await expect(page.getByRole('status', { name: 'Loading' })).toHaveCount(0);
-    expect(await page.locator('main img, main svg, main script, main iframe, main a[href^="javascript:"]').count(), path).toBe(0);
+    expect(
+      await page.locator('main img, main svg, main script, main iframe, main a[href^="javascript:"]').count(),
+      path,
+    ).toBe(0);
     expect(await page.locator('main').innerText(), path).not.toMatch(/[\u202A-\u202E\u2066-\u2069\u001b]/);
   }
   expect(alerts).toBe(0);
   const cookie = (await page.context().cookies()).find((c) => c.name === 'reeve_session');
-  for (const headers of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }] as Record<string, string>[]) {
-    const answer = await fetch(`${server.url}/api/stop`, { method: 'POST', body: '{}',
-      headers: { ...headers, cookie: `reeve_session=${cookie?.value}`, 'content-type': 'application/json', 'x-workspace-id': 'default' } });
+  for (const headers of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }] as Record<
+    string,
+    string
+  >[]) {
+    const answer = await fetch(`${server.url}/api/stop`, {
+      method: 'POST',
+      body: '{}',
+      headers: {
+        ...headers,
+        cookie: `reeve_session=${cookie?.value}`,
+        'content-type': 'application/json',
+        'x-workspace-id': 'default',
+      },
+    });
     expect(answer.status).toBeGreaterThanOrEqual(400);
   }
   const policy = (await fetch(`${server.url}/inbox`, { headers: { accept: 'text/html' } })).headers;

@@ -11,7 +11,7 @@ test('C14 an agent is made from a form, limited, stopped and destroyed', async (
   await form.getByLabel(/^Budget in dollars/).fill('2.5');
   await form.getByRole('button', { name: 'Create' }).click();
   await expect(page.getByRole('heading', { level: 1, name: 'helper' })).toBeVisible();
-  const agent = async () => (await server.call('GET', 'agents/helper'));
+  const agent = async () => await server.call('GET', 'agents/helper');
   const id = (await agent()).id;
   expect((await agent()).categories).toEqual([category.id]);
   await expect(page.locator('.panel', { hasText: 'Budget' }).last()).toContainText('$2.50');
@@ -24,23 +24,35 @@ test('C14 an agent is made from a form, limited, stopped and destroyed', async (
   await page.getByRole('dialog').getByLabel('default_limit').fill('900');
   await page.getByRole('button', { name: 'Attach', exact: true }).click();
   await expect(page.getByRole('dialog')).toBeVisible(); // 1 to 50
-  expect((await server.call('GET', `agents/${id}/tools`)).tools.some((t: { id: string }) => t.id === 'email_search')).toBe(false);
+  expect(
+    (await server.call('GET', `agents/${id}/tools`)).tools.some((t: { id: string }) => t.id === 'email_search'),
+  ).toBe(false);
   await page.getByRole('dialog').getByLabel('default_limit').fill('7');
   await page.getByRole('button', { name: 'Attach', exact: true }).click();
   await expect(page.getByRole('dialog')).toHaveCount(0);
-  const attached = (await server.call('GET', `agents/${id}/tools`)).tools.find((t: { id: string }) => t.id === 'email_search');
+  const attached = (await server.call('GET', `agents/${id}/tools`)).tools.find(
+    (t: { id: string }) => t.id === 'email_search',
+  );
   expect(attached.config).toEqual({ default_limit: 7 });
   for (const answer of ['allow', 'ask', 'propose', 'deny']) {
     await page.getByRole('radio', { name: `email_search: ${answer}` }).click();
     await expect.poll(async () => (await agent()).policy.tools?.email_search).toBe(answer);
   }
 
-  await server.call('PUT', `agents/${id}/state`, { revision: 0, slots: { primary_goal: 'Empty the shelf', open_loop_ids: [task.id] } });
+  await server.call('PUT', `agents/${id}/state`, {
+    revision: 0,
+    slots: { primary_goal: 'Empty the shelf', open_loop_ids: [task.id] },
+  });
   await page.reload();
   await expect(page.locator('.panel', { hasText: 'What it knows' })).toContainText('Empty the shelf');
   await expect(page.locator('.panel', { hasText: 'What it knows' })).toContainText(task.title);
 
-  await server.call('POST', 'schedules', { agent: 'helper', cadence_type: 'interval', cadence_value: '2h', goal: 'look' });
+  await server.call('POST', 'schedules', {
+    agent: 'helper',
+    cadence_type: 'interval',
+    cadence_value: '2h',
+    goal: 'look',
+  });
   await page.getByRole('button', { name: 'Pause' }).click();
   await expect(page.getByText('stopped', { exact: true })).toBeVisible();
   await page.getByRole('button', { name: 'Resume' }).click();
@@ -64,7 +76,11 @@ test('C15 tools are found, tried, previewed, and defined in an editor', async ({
   await page.getByRole('button', { name: 'Dry run' }).click();
   await expect(page.getByRole('heading', { name: 'What would change' })).toBeVisible();
   await expect(page.locator('tr.add')).toContainText('hello');
-  await expect(server.call('POST', `agents/${seeded.writer}/calls`, { tool: 'file_read', args: { path: '/shared/new.txt' } }).then((r) => r.is_error)).resolves.toBe(true);
+  await expect(
+    server
+      .call('POST', `agents/${seeded.writer}/calls`, { tool: 'file_read', args: { path: '/shared/new.txt' } })
+      .then((r) => r.is_error),
+  ).resolves.toBe(true);
   await page.getByRole('button', { name: 'Call', exact: true }).click();
   await expect(page.getByRole('link', { name: 'explain' })).toBeVisible();
   await page.getByLabel('path (required)').fill('');
@@ -99,10 +115,16 @@ test('C15 tools are found, tried, previewed, and defined in an editor', async ({
   await page.getByRole('button', { name: 'New tool' }).click();
   await page.getByRole('dialog').getByRole('textbox', { name: 'Id', exact: true }).fill('weather_get');
   await page.getByRole('dialog').getByLabel('Description, for models').fill('Forecast for a city.');
-  await page.getByRole('dialog').getByRole('textbox', { name: 'Request', exact: true }).fill('{"method": "FETCH", "url": "https://api.example.com/{city}"}');
+  await page
+    .getByRole('dialog')
+    .getByRole('textbox', { name: 'Request', exact: true })
+    .fill('{"method": "FETCH", "url": "https://api.example.com/{city}"}');
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
   await expect(page.getByRole('dialog').getByRole('alert')).toContainText('method');
-  await page.getByRole('dialog').getByRole('textbox', { name: 'Request', exact: true }).fill('{"method": "GET", "url": "https://api.example.com/{city}"}');
+  await page
+    .getByRole('dialog')
+    .getByRole('textbox', { name: 'Request', exact: true })
+    .fill('{"method": "GET", "url": "https://api.example.com/{city}"}');
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
   await expect(page.getByRole('heading', { level: 1, name: 'weather_get' })).toBeVisible();
   await page.getByRole('button', { name: 'Delete…' }).click();
@@ -110,9 +132,16 @@ test('C15 tools are found, tried, previewed, and defined in an editor', async ({
   await expect(page).toHaveURL(/\/tools$/);
 });
 
-test('C21 settings: budgets, profiles, members, tokens shown once, secrets never shown', async ({ signedIn: page, server, browser }) => {
+test('C21 settings: budgets, profiles, members, tokens shown once, secrets never shown', async ({
+  signedIn: page,
+  server,
+  browser,
+}) => {
   await page.goto(`${server.url}/settings/budgets`);
-  await page.getByRole('row', { name: /workspace/ }).getByRole('button', { name: 'Change' }).click();
+  await page
+    .getByRole('row', { name: /workspace/ })
+    .getByRole('button', { name: 'Change' })
+    .click();
   await page.getByLabel('Dollars').fill('12');
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(page.getByRole('row', { name: /workspace/ })).toContainText('$12.00');
@@ -124,7 +153,9 @@ test('C21 settings: budgets, profiles, members, tokens shown once, secrets never
   await capability.check();
   await page.getByRole('button', { name: 'Save' }).click();
   await expect(page.getByRole('row', { name: /courier/ })).toBeVisible();
-  expect((await server.call('GET', 'profiles')).profiles.find((p: { kind: string }) => p.kind === 'courier').capabilities).toHaveLength(1);
+  expect(
+    (await server.call('GET', 'profiles')).profiles.find((p: { kind: string }) => p.kind === 'courier').capabilities,
+  ).toHaveLength(1);
 
   await page.goto(`${server.url}/settings/members`);
   await page.getByRole('button', { name: 'Add a member' }).click();

@@ -39,7 +39,8 @@ The warehouse is closed on Friday.
 // seed creates agents, approvals, proposals, an unknown outcome, conversations, notes, journal tasks and schedules.
 export async function seed(url, token) {
   const call = api(url, token);
-  for (const a of (await call('GET', 'approvals?state=pending')).approvals) { // of the sample
+  for (const a of (await call('GET', 'approvals?state=pending')).approvals) {
+    // of the sample
     await call('POST', `approvals/${a.id}/decision`, { decision: 'deny' });
   }
   const writer = await createAgent(call, 'writer', {
@@ -47,15 +48,24 @@ export async function seed(url, token) {
     tools: ['file_read', 'file_write', 'file_list', 'file_edit', 'file_delete'],
   });
   await call('POST', `agents/${writer}/calls`, {
-    tool: 'file_write', args: { path: '/shared/report.md', content: REPORT }, reason: 'The first draft of the report',
+    tool: 'file_write',
+    args: { path: '/shared/report.md', content: REPORT },
+    reason: 'The first draft of the report',
   });
-  await call('POST', `agents/${writer}/calls`, {
-    tool: 'file_write', args: { path: '/shared/old.txt', content: 'left from last year\n' },
-  });
-  await call('PATCH', `agents/${writer}`, { policy: { tools: { file_write: 'ask', file_edit: 'ask', file_delete: 'propose' } } });
   await call('POST', `agents/${writer}/calls`, {
     tool: 'file_write',
-    args: { path: '/shared/report.md', overwrite: true, content: REPORT.replace('4 %', '6 %').replace('Two returns are open.\n', '') + 'Ada is away until Monday.\n' },
+    args: { path: '/shared/old.txt', content: 'left from last year\n' },
+  });
+  await call('PATCH', `agents/${writer}`, {
+    policy: { tools: { file_write: 'ask', file_edit: 'ask', file_delete: 'propose' } },
+  });
+  await call('POST', `agents/${writer}/calls`, {
+    tool: 'file_write',
+    args: {
+      path: '/shared/report.md',
+      overwrite: true,
+      content: REPORT.replace('4 %', '6 %').replace('Two returns are open.\n', '') + 'Ada is away until Monday.\n',
+    },
     reason: 'New figures arrived from the warehouse',
   });
   await call('POST', `agents/${writer}/calls`, {
@@ -64,7 +74,9 @@ export async function seed(url, token) {
     reason: 'The holiday moved',
   }).catch(() => {});
   await call('POST', `agents/${writer}/calls`, {
-    tool: 'file_delete', args: { path: '/shared/old.txt' }, reason: 'Nothing reads this file any more',
+    tool: 'file_delete',
+    args: { path: '/shared/old.txt' },
+    reason: 'Nothing reads this file any more',
   });
   const clerk = await createAgent(call, 'clerk', {
     policy: { tiers: { side_effecting: 'ask' } },
@@ -80,12 +92,20 @@ export async function seed(url, token) {
   await call('POST', 'notes', { content: 'Ada prefers reports on Monday morning.', tags: ['reports'], pinned: true });
   await call('POST', 'notes', { content: 'The warehouse opens at 7.' });
   await call('POST', 'schedules', {
-    agent: 'clerk', name: 'Morning summary', cadence_type: 'cron', cadence_value: '0 7 * * 1-5',
-    timezone: 'Europe/Berlin', goal: 'Summarise what arrived over night', notification: 'conditional',
+    agent: 'clerk',
+    name: 'Morning summary',
+    cadence_type: 'cron',
+    cadence_value: '0 7 * * 1-5',
+    timezone: 'Europe/Berlin',
+    goal: 'Summarise what arrived over night',
+    notification: 'conditional',
   });
   const home = await call('POST', 'journal/categories', { name: 'Warehouse' });
   await call('POST', 'journal/tasks', {
-    category_id: home.id, title: 'Count the returns', priority: 'high', status: 'in_progress',
+    category_id: home.id,
+    title: 'Count the returns',
+    priority: 'high',
+    status: 'in_progress',
   });
   const automations = await call('GET', 'automations');
   const triage = automations.automations[0];

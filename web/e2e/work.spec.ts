@@ -22,9 +22,17 @@ test('C16 an automation is written, planned, applied, watched and changed', asyn
   await expect(page.getByRole('button', { name: 'Create' })).toBeEnabled();
   await write(editor, "for (const x of ['a', ");
   await expect(page.locator('.cm-lint-marker-error').first()).toBeVisible();
-  await write(editor, "Items.total(2); for (const x of ['a', 'b']) await Items.withItem(x, `letter ${x}`, async () => { if (x === 'b') throw new Error('no stamp'); });");
+  await write(
+    editor,
+    "Items.total(2); for (const x of ['a', 'b']) await Items.withItem(x, `letter ${x}`, async () => { if (x === 'b') throw new Error('no stamp'); });",
+  );
   await expect(page.locator('.cm-lint-marker-error')).toHaveCount(0);
   expect(await editor.locator('span[class]').count()).toBeGreaterThan(3); // highlighted
+  const line = await editor.innerText();
+  await page.keyboard.insertText('\n// one\n// two\n// three');
+  for (let i = 0; i < 2; i++) await page.keyboard.press('Shift+ArrowUp');
+  await page.keyboard.type('x'); // typing over lines breaks no content security policy; the fixture fails if it does
+  await write(editor, line);
   await page.getByRole('button', { name: 'Create' }).click();
   await expect(page.getByRole('heading', { level: 1, name: 'letters' })).toBeVisible();
   await page.getByRole('button', { name: 'Run', exact: true }).click();
@@ -32,27 +40,37 @@ test('C16 an automation is written, planned, applied, watched and changed', asyn
   await expect(items.getByRole('row', { name: /letter a/ })).toContainText('done');
   await expect(items.getByRole('row', { name: /letter b/ })).toContainText('no stamp');
   await expect(page.locator('.progress').first()).toBeVisible();
-  await items.getByRole('row', { name: /letter a/ }).getByRole('button', { name: 'Reprocess' }).click();
+  await items
+    .getByRole('row', { name: /letter a/ })
+    .getByRole('button', { name: 'Reprocess' })
+    .click();
   await expect(page.getByText('A new attempt starts')).toBeVisible();
   await write(page.getByRole('textbox', { name: 'Script', exact: true }), '// nothing to do');
-  await expect(page.locator('.diff', { hasText: 'Your changes' }).locator('tr.del').first()).toBeVisible();
+  await expect(page.locator('.diff', { hasText: 'Your changes' }).locator('.diff-line.del').first()).toBeVisible();
   await page.getByRole('button', { name: 'Save and activate' }).click();
   await expect(page.getByText('Saved as a new version')).toBeVisible();
   await page.getByLabel('Compare with').selectOption({ index: 1 });
   await expect(page.locator('.diff', { hasText: '→' }).first()).toBeVisible();
 
-  const triage = (await server.call('GET', 'automations')).automations.find((a: { name: string }) => a.name === 'triage');
+  const triage = (await server.call('GET', 'automations')).automations.find(
+    (a: { name: string }) => a.name === 'triage',
+  );
   await page.goto(`${server.url}/automations/${triage.agent_id}`);
   await page.getByRole('button', { name: 'Show plan' }).first().click();
   const plan = page.getByRole('dialog', { name: 'What it would do' });
   await expect(plan.locator('h3').first()).toBeVisible();
   await plan.getByRole('button', { name: 'Apply exactly this' }).click();
   await expect(page.getByText('The plan is being applied')).toBeVisible();
-  await expect.poll(async () => (await server.call('GET', `automations/${triage.agent_id}/items`)).total).toBeGreaterThan(0);
+  await expect
+    .poll(async () => (await server.call('GET', `automations/${triage.agent_id}/items`)).total)
+    .toBeGreaterThan(0);
   await expect(page.getByRole('group', { name: 'Items' }).getByRole('row').first()).toBeVisible();
 });
 
-test('C17 a schedule shows its firings and runs now, and a predicate is tested on past changes', async ({ signedIn: page, server }) => {
+test('C17 a schedule shows its firings and runs now, and a predicate is tested on past changes', async ({
+  signedIn: page,
+  server,
+}) => {
   await page.goto(`${server.url}/schedules`);
   const card = page.locator('.panel', { hasText: 'Morning summary' });
   await expect(card.locator('section li')).toHaveCount(10);
@@ -85,18 +103,46 @@ test('C17 a schedule shows its firings and runs now, and a predicate is tested o
   await expect(page.getByRole('row', { name: /TASK/ })).toContainText('entity.status == "done"');
 });
 
-test('C18 the board shows tasks, checklists, plan and time, and undoes what an agent did', async ({ signedIn: page, server }) => {
+test('C18 the board shows tasks, checklists, plan and time, and undoes what an agent did', async ({
+  signedIn: page,
+  server,
+}) => {
   const [task] = (await server.call('GET', 'journal/tasks')).tasks;
   const list = await server.call('POST', 'journal/checklists', { task_id: task.id, title: 'Steps' });
   await server.call('POST', `journal/checklists/${list.id}/items`, { items: [{ title: 'Open the boxes' }] });
-  await server.call('POST', 'journal/time-entries', { task_id: task.id, started_at: '2026-11-01T08:00:00Z', ended_at: '2026-11-01T09:30:00Z', description: 'first pile' });
+  await server.call('POST', 'journal/time-entries', {
+    task_id: task.id,
+    started_at: '2026-11-01T08:00:00Z',
+    ended_at: '2026-11-01T09:30:00Z',
+    description: 'first pile',
+  });
   const day = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin' }).format(new Date());
-  await server.call('PUT', `journal/plans/${day}/blocks`, { blocks: [{ task_id: task.id, category_id: task.category_id, start_time: `${day}T10:00:00Z`, end_time: `${day}T11:00:00Z`, note: 'with Ada' }] });
-  const keeper = await server.call('POST', 'agents', { name: 'keeper', kind: 'planner', lifecycle: 'active', categories: [task.category_id], policy: { tools: { update_task_fields: 'allow' } } });
+  await server.call('PUT', `journal/plans/${day}/blocks`, {
+    blocks: [
+      {
+        task_id: task.id,
+        category_id: task.category_id,
+        start_time: `${day}T10:00:00Z`,
+        end_time: `${day}T11:00:00Z`,
+        note: 'with Ada',
+      },
+    ],
+  });
+  const keeper = await server.call('POST', 'agents', {
+    name: 'keeper',
+    kind: 'planner',
+    lifecycle: 'active',
+    categories: [task.category_id],
+    policy: { tools: { update_task_fields: 'allow' } },
+  });
   await server.call('POST', `agents/${keeper.id}/tools`, { tool_id: 'update_task_fields' });
   await page.goto(`${server.url}/journal`);
   await expect(page.getByRole('region', { name: 'In progress' })).toContainText('Count the returns');
-  await server.call('POST', `agents/${keeper.id}/calls`, { tool: 'update_task_fields', args: { task_id: task.id, status: 'blocked' }, reason: 'The scanner is broken' });
+  await server.call('POST', `agents/${keeper.id}/calls`, {
+    tool: 'update_task_fields',
+    args: { task_id: task.id, status: 'blocked' },
+    reason: 'The scanner is broken',
+  });
   const card = page.getByRole('region', { name: 'Blocked' }).getByRole('button', { name: /Count the returns/ });
   await expect(card).toContainText('changed by keeper');
   await expect(page.locator('.panel', { hasText: 'Day plan' })).toContainText('with Ada');
@@ -104,7 +150,9 @@ test('C18 the board shows tasks, checklists, plan and time, and undoes what an a
   await card.click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('checkbox', { name: 'Open the boxes' }).click();
-  await expect.poll(async () => (await server.call('GET', `journal/checklists/${list.id}`)).items[0].checked).toBe(true);
+  await expect
+    .poll(async () => (await server.call('GET', `journal/checklists/${list.id}`)).items[0].checked)
+    .toBe(true);
   const history = dialog.getByRole('region', { name: 'History' });
   await expect(history).toContainText('agent keeper');
   await expect(history).toContainText('The scanner is broken');
@@ -113,17 +161,38 @@ test('C18 the board shows tasks, checklists, plan and time, and undoes what an a
   await expect.poll(async () => (await server.call('GET', `journal/tasks/${task.id}`)).status).toBe('in_progress');
 });
 
-test('C19 mail is searched as with the CLI, and a hostile mail is shown as text', async ({ signedIn: page, server }) => {
+test('C19 mail is searched as with the CLI, and a hostile mail is shown as text', async ({
+  signedIn: page,
+  server,
+}) => {
   const dir = mkdtempSync(join(tmpdir(), 'reeve-mail-'));
   const mail = (id: string, from: string, subject: string, type: string, body: string) =>
     `From x Mon Sep  7 07:00:00 2026\nMessage-ID: <${id}@x>\nFrom: ${from}\nTo: mara@example.org\nSubject: ${subject}\nDate: Mon, 7 Sep 2026 07:00:00 +0000\nContent-Type: ${type}; charset=utf-8\n\n${body}\n\n`;
-  writeFileSync(join(dir, 'mara.mbox'), [
-    mail('1', 'Jane <jane@example.org>', 'The budget draft', 'text/plain', 'A first draft of the budget.'),
-    mail('2', 'Joe <joe@example.org>', 'Budget meeting', 'text/plain', 'See <img src="https://evil.example/p.png" onerror="alert(1)"> there.'),
-    mail('3', 'Eve <eve@example.org>', 'Offer', 'text/html', '<p>A forecast</p><script>alert(1)</script><img src="https://evil.example/t.gif"><a href="javascript:alert(1)">click</a>'),
-  ].join(''));
-  const cli = (...args: string[]) => execFileSync(join(import.meta.dirname, '../../bin/reeve'), args, {
-    env: { ...process.env, REEVE_URL: server.url, REEVE_TOKEN: server.token }, encoding: 'utf8' });
+  writeFileSync(
+    join(dir, 'mara.mbox'),
+    [
+      mail('1', 'Jane <jane@example.org>', 'The budget draft', 'text/plain', 'A first draft of the budget.'),
+      mail(
+        '2',
+        'Joe <joe@example.org>',
+        'Budget meeting',
+        'text/plain',
+        'See <img src="https://evil.example/p.png" onerror="alert(1)"> there.',
+      ),
+      mail(
+        '3',
+        'Eve <eve@example.org>',
+        'Offer',
+        'text/html',
+        '<p>A forecast</p><script>alert(1)</script><img src="https://evil.example/t.gif"><a href="javascript:alert(1)">click</a>',
+      ),
+    ].join(''),
+  );
+  const cli = (...args: string[]) =>
+    execFileSync(join(import.meta.dirname, '../../bin/reeve'), args, {
+      env: { ...process.env, REEVE_URL: server.url, REEVE_TOKEN: server.token },
+      encoding: 'utf8',
+    });
   cli('import', 'mail', join(dir, 'mara.mbox'), '--inbox', 'mara');
   const reader = await server.call('POST', 'agents', { name: 'reader', lifecycle: 'active' });
   await server.call('POST', `agents/${reader.id}/tools`, { tool_id: 'email_search' });
@@ -134,7 +203,8 @@ test('C19 mail is searched as with the CLI, and a hostile mail is shown as text'
   for (const query of ['budget -draft', 'budget OR forecast', '"first draft"', 'from:jane', 'subject:offer']) {
     await page.getByLabel('Search mail').fill(query);
     await page.getByRole('button', { name: 'Search', exact: true }).click();
-    const found = JSON.parse(cli('mail', 'search', '--agent', 'reader', '--inbox', 'mara', '--json', '--', query)).emails as { subject: string }[];
+    const found = JSON.parse(cli('mail', 'search', '--agent', 'reader', '--inbox', 'mara', '--json', '--', query))
+      .emails as { subject: string }[];
     expect(found.length).toBeGreaterThan(0);
     await expect(mails.locator('.strong')).toHaveText(found.map((e) => e.subject));
   }
@@ -156,17 +226,25 @@ test('C20 a branch is compared side by side, merged and discarded', async ({ sig
   await page.goto(`${server.url}/branches`);
   await expect(page.getByText('No branches')).toBeVisible();
   const dir = mkdtempSync(join(tmpdir(), 'reeve-repo-'));
-  const git = (...args: string[]) => execFileSync('git', ['-C', dir, '-c', 'user.name=Ada', '-c', 'user.email=ada@example.org', ...args]);
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-C', dir, '-c', 'user.name=Ada', '-c', 'user.email=ada@example.org', ...args]);
   git('init', '-q', '-b', 'main');
   writeFileSync(join(dir, 'plan.md'), 'one\ntwo\nthree\n');
   git('add', '.');
   git('commit', '-q', '-m', 'first');
   await server.call('POST', 'projects', { name: 'plans', path: dir });
-  const agent = await server.call('POST', 'agents', { name: 'editor', kind: 'engineer', lifecycle: 'active', policy: { tiers: { side_effecting: 'allow', privileged: 'allow' } } });
+  const agent = await server.call('POST', 'agents', {
+    name: 'editor',
+    kind: 'engineer',
+    lifecycle: 'active',
+    policy: { tiers: { side_effecting: 'allow', privileged: 'allow' } },
+  });
   await server.call('POST', `agents/${agent.id}/tools`, { tool_id: 'file_write', config: { project: 'plans' } });
   const change = async (title: string, content: string) => {
     const c = await server.call('POST', 'conversations', { agent: 'editor', title });
-    await server.call('POST', `conversations/${c.id}/turns`, { content: `file_write ${JSON.stringify({ path: '/project/plan.md', content, overwrite: true })}` });
+    await server.call('POST', `conversations/${c.id}/turns`, {
+      content: `file_write ${JSON.stringify({ path: '/project/plan.md', content, overwrite: true })}`,
+    });
     await expect.poll(async () => (await server.call('GET', 'runs?state=running')).runs.length).toBe(0); // its branch is free
     return c;
   };
@@ -179,11 +257,50 @@ test('C20 a branch is compared side by side, merged and discarded', async ({ sig
   await expect(row.locator('td.del').last()).toHaveText('two');
   await expect(row.locator('td.add').last()).toHaveText('2');
   await card.getByRole('button', { name: 'Merge' }).click();
-  await expect.poll(() => execFileSync('git', ['-C', dir, 'show', 'main:plan.md'], { encoding: 'utf8' })).toBe('one\n2\nthree\nfour\n');
+  await expect
+    .poll(() => execFileSync('git', ['-C', dir, 'show', 'main:plan.md'], { encoding: 'utf8' }))
+    .toBe('one\n2\nthree\nfour\n');
   const third = await change('Third thoughts', 'gone\n');
   const second = page.locator('.panel', { hasText: third.id.replace('conv_', 'conv-') });
   await second.getByRole('button', { name: 'Discard…' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Discard', exact: true }).click();
-  await expect.poll(async () => (await server.call('GET', 'branches')).branches.map((b: { state: string }) => b.state).sort()).toEqual(['discarded', 'ready']);
+  await expect
+    .poll(async () => (await server.call('GET', 'branches')).branches.map((b: { state: string }) => b.state).sort())
+    .toEqual(['discarded', 'ready']);
   rmSync(dir, { recursive: true, force: true });
+});
+
+test('notes are searched, explained, changed, merged and forgotten', async ({ signedIn: page, server }) => {
+  const texts = async () => (await server.call('GET', 'notes')).notes.map((n: { content: string }) => n.content);
+  await server.call('POST', 'notes', { content: 'The gate code of the garden is 4711', tags: ['home'] });
+  await server.call('POST', 'notes', { content: 'Gate code of the garden: 4711.', tags: ['codes'] });
+  await page.goto(`${server.url}/memory`);
+  const notes = page.locator('main').getByRole('article');
+  await expect(notes).toHaveCount(4);
+  await page.getByLabel('Search notes').fill('reports monday');
+  await expect(notes.first()).toContainText('Ada prefers reports');
+  await notes.first().getByRole('button', { name: 'Edit' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'Text' }).fill('Ada prefers reports on Tuesday.');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await expect(notes.first()).toContainText('Tuesday');
+  await notes.first().getByRole('button', { name: 'Why' }).click();
+  await expect(dialog.getByRole('listitem')).toContainText(['Tuesday', 'Monday']);
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await page.getByLabel('Search notes').fill('');
+
+  await page.getByRole('button', { name: 'Find duplicates' }).click();
+  await page.getByRole('link', { name: 'Review' }).click();
+  await expect(page.locator('main')).toContainText('Gate code of the garden: 4711.');
+  await page.getByRole('button', { name: 'Accept 1' }).click();
+  await expect.poll(async () => (await texts()).filter((t: string) => /gate code/i.test(t)).length).toBe(1);
+
+  await page.goto(`${server.url}/memory`);
+  await expect(notes).toHaveCount(3);
+  await expect(page.getByText('Proposed changes of your notes')).toHaveCount(0);
+  const warehouse = notes.filter({ hasText: 'The warehouse opens' });
+  await warehouse.getByRole('button', { name: 'Forget…' }).click();
+  await dialog.getByRole('button', { name: 'Forget', exact: true }).click();
+  await expect(warehouse).toHaveCount(0);
+  expect(await texts()).not.toContain('The warehouse opens at 7.');
 });

@@ -33,6 +33,7 @@ const NAV: { group: string; links: NavLink[] }[] = [
   { group: 'Server', links: [{ to: '/settings', label: 'Settings', key: ',' }] },
 ];
 const LINKS = NAV.flatMap((g) => g.links);
+const PAGES: Record<string, string> = { approvals: 'Approval', 'change-sets': 'Change set', operations: 'Operation' };
 
 /** Shell is the frame of every screen: navigation, workspace, stop switch, person. */
 export function Shell() {
@@ -47,8 +48,8 @@ export function Shell() {
   const more = inbox.data?.more ? '+' : '';
 
   useEffect(() => {
-    const name = LINKS.find((l) => path.startsWith(l.to))?.label ?? 'Reeve';
-    document.title = `${waiting > 0 ? `(${waiting}${more}) ` : ''}${name} · Reeve`;
+    const name = LINKS.find((l) => path.startsWith(l.to))?.label ?? PAGES[path.split('/')[1] ?? ''];
+    document.title = `${waiting > 0 ? `(${waiting}${more}) ` : ''}${name ? `${name} · ` : ''}Reeve`;
   }, [path, waiting, more]);
 
   const isFirst = useRef(true);

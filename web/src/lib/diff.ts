@@ -101,9 +101,10 @@ function middle(a: string[], b: string[], start: number, aEnd: number, bEnd: num
   if (table) {
     for (let i = n - 1; i >= 0; i--) {
       for (let j = m - 1; j >= 0; j--) {
-        table[i * width + j] = a[start + i] === b[start + j]
-          ? (table[(i + 1) * width + j + 1] ?? 0) + 1
-          : Math.max(table[(i + 1) * width + j] ?? 0, table[i * width + j + 1] ?? 0);
+        table[i * width + j] =
+          a[start + i] === b[start + j]
+            ? (table[(i + 1) * width + j + 1] ?? 0) + 1
+            : Math.max(table[(i + 1) * width + j] ?? 0, table[i * width + j + 1] ?? 0);
       }
     }
   }

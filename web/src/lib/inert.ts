@@ -7,9 +7,24 @@ const CONTROLS =
   /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u115f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|[\u{e0000}-\u{e007f}]/gu;
 
 const NAMES: Record<string, string> = {
-  '\u202a': 'LRE', '\u202b': 'RLE', '\u202c': 'PDF', '\u202d': 'LRO', '\u202e': 'RLO', '\u2066': 'LRI',
-  '\u2067': 'RLI', '\u2068': 'FSI', '\u2069': 'PDI', '\u200e': 'LRM', '\u200f': 'RLM', '\u200b': 'ZWSP',
-  '\u200d': 'ZWJ', '\u200c': 'ZWNJ', '\ufeff': 'BOM', '\u00ad': 'SHY', '\u0000': 'NUL', '\u001b': 'ESC',
+  '\u202a': 'LRE',
+  '\u202b': 'RLE',
+  '\u202c': 'PDF',
+  '\u202d': 'LRO',
+  '\u202e': 'RLO',
+  '\u2066': 'LRI',
+  '\u2067': 'RLI',
+  '\u2068': 'FSI',
+  '\u2069': 'PDI',
+  '\u200e': 'LRM',
+  '\u200f': 'RLM',
+  '\u200b': 'ZWSP',
+  '\u200d': 'ZWJ',
+  '\u200c': 'ZWNJ',
+  '\ufeff': 'BOM',
+  '\u00ad': 'SHY',
+  '\u0000': 'NUL',
+  '\u001b': 'ESC',
 };
 
 /** splitControls splits text so that hidden characters can be shown as marks. */

@@ -47,7 +47,7 @@ const BULLET = /^(\s*)([-*+]|\d{1,9}[.)])\s+/;
 export function parseMarkdown(text: string, depth = 0): Block[] {
   const lines = text.replaceAll('\r\n', '\n').split('\n');
   const out: Block[] = [];
-  for (let i = 0; i < lines.length; ) {
+  for (let i = 0; i < lines.length;) {
     const line = lines[i] ?? '';
     if (line.trim() === '') {
       i++;
@@ -126,5 +126,9 @@ export function parseMarkdown(text: string, depth = 0): Block[] {
 }
 
 function cells(line: string): Inline[][] {
-  return line.trim().replace(/^\||\|$/g, '').split('|').map((c) => parseInline(c.trim()));
+  return line
+    .trim()
+    .replace(/^\||\|$/g, '')
+    .split('|')
+    .map((c) => parseInline(c.trim()));
 }

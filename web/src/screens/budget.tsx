@@ -6,11 +6,20 @@ import { Dialog } from '../ui/dialog';
 import { Button, Facts, Field, Tag } from '../ui/kit';
 import { Failure } from '../ui/states';
 
-const UNITS = [['micros', formatMicros], ['tokens', compact], ['calls', compact]] as const;
+const UNITS = [
+  ['micros', formatMicros],
+  ['tokens', compact],
+  ['calls', compact],
+] as const;
 
 /** budgetParts returns what is used of each limit of a budget, and the largest share. */
 export function budgetParts(b: Schemas['Budget']) {
-  const parts = UNITS.filter(([k]) => b.limit[k]).map(([k, show]) => ({ k, show, used: (b.used[k] ?? 0) + (b.reserved[k] ?? 0), limit: b.limit[k] ?? 0 }));
+  const parts = UNITS.filter(([k]) => b.limit[k]).map(([k, show]) => ({
+    k,
+    show,
+    used: (b.used[k] ?? 0) + (b.reserved[k] ?? 0),
+    limit: b.limit[k] ?? 0,
+  }));
   return { parts, worst: Math.max(0, ...parts.map((p) => p.used / p.limit)) };
 }
 
@@ -29,27 +38,67 @@ export function BudgetFacts({ budget }: { budget: Schemas['Budget'] }) {
   return (
     <div className="stack tight">
       <UsedBar share={worst} />
-      <Facts facts={[
-        ['Used', formatAmount(budget.used) || 'nothing'],
-        ['Limit', parts.map((p) => `${p.show(p.limit)}${p.k === 'micros' ? '' : ` ${p.k}`}`).join(' · ')],
-        ['When it is spent', <span key="w">{budget.on_exceed === 'park' ? 'calls wait' : 'runs end'}{worst >= 1 && <> <Tag tone="bad">exhausted</Tag></>}</span>],
-      ]} />
+      <Facts
+        facts={[
+          ['Used', formatAmount(budget.used) || 'nothing'],
+          ['Limit', parts.map((p) => `${p.show(p.limit)}${p.k === 'micros' ? '' : ` ${p.k}`}`).join(' · ')],
+          [
+            'When it is spent',
+            <span key="w">
+              {budget.on_exceed === 'park' ? 'calls wait' : 'runs end'}
+              {worst >= 1 && (
+                <>
+                  {' '}
+                  <Tag tone="bad">exhausted</Tag>
+                </>
+              )}
+            </span>,
+          ],
+        ]}
+      />
     </div>
   );
 }
 
 /** BudgetDialog sets or deletes the budget of an agent or of the workspace. An empty limit is no limit. */
-export function BudgetDialog({ subject, name, budget, onClose }: { subject: string; name: string; budget?: Schemas['Budget']; onClose: () => void }) {
+export function BudgetDialog({
+  subject,
+  name,
+  budget,
+  onClose,
+}: {
+  subject: string;
+  name: string;
+  budget?: Schemas['Budget'];
+  onClose: () => void;
+}) {
   const act = useAct('budgets', 'inbox');
   const l = budget?.limit;
-  const [form, setForm] = useState({ dollars: l?.micros ? String(l.micros / 1e6) : '', tokens: l?.tokens ? String(l.tokens) : '',
-    calls: l?.calls ? String(l.calls) : '', on_exceed: (budget?.on_exceed ?? 'park') as 'end' | 'park' });
+  const [form, setForm] = useState({
+    dollars: l?.micros ? String(l.micros / 1e6) : '',
+    tokens: l?.tokens ? String(l.tokens) : '',
+    calls: l?.calls ? String(l.calls) : '',
+    on_exceed: (budget?.on_exceed ?? 'park') as 'end' | 'park',
+  });
   const [error, setError] = useState<unknown>(null);
   const params = { path: { subject } };
   const save = async () => {
     try {
-      await ok(api.PUT('/api/budgets/{subject}', { params, body: { parent: budget?.parent, on_exceed: form.on_exceed,
-        limit: { millis: l?.millis, micros: Math.round(Number(form.dollars) * 1e6), tokens: Number(form.tokens), calls: Number(form.calls) } } }));
+      await ok(
+        api.PUT('/api/budgets/{subject}', {
+          params,
+          body: {
+            parent: budget?.parent,
+            on_exceed: form.on_exceed,
+            limit: {
+              millis: l?.millis,
+              micros: Math.round(Number(form.dollars) * 1e6),
+              tokens: Number(form.tokens),
+              calls: Number(form.calls),
+            },
+          },
+        }),
+      );
       await act(Promise.resolve(), 'Saved');
       onClose();
     } catch (e) {
@@ -57,19 +106,65 @@ export function BudgetDialog({ subject, name, budget, onClose }: { subject: stri
     }
   };
   const number = (key: 'dollars' | 'tokens' | 'calls', label: string, step: string) => (
-    <Field label={label}>{(id) => <input id={id} className="input" type="number" min="0" step={step} placeholder="no limit" value={form[key]} onChange={(e) => setForm({ ...form, [key]: e.target.value })} />}</Field>
+    <Field label={label}>
+      {(id) => (
+        <input
+          id={id}
+          className="input"
+          type="number"
+          min="0"
+          step={step}
+          placeholder="no limit"
+          value={form[key]}
+          onChange={(e) => setForm({ ...form, [key]: e.target.value })}
+        />
+      )}
+    </Field>
   );
   return (
     <Dialog title={`Budget of ${name}`} onClose={onClose}>
-      <form className="stack" onSubmit={(e) => { e.preventDefault(); void save(); }}>
+      <form
+        className="stack"
+        onSubmit={(e) => {
+          e.preventDefault();
+          void save();
+        }}
+      >
         {error !== null && <Failure error={error} />}
-        {number('dollars', 'Dollars', 'any')}{number('tokens', 'Tokens', '1')}{number('calls', 'Calls', '1')}
-        <Field label="When it is spent">{(id) => (
-          <select id={id} className="input" value={form.on_exceed} onChange={(e) => setForm({ ...form, on_exceed: e.target.value as 'end' })}>
-            <option value="park">calls wait for a person</option><option value="end">runs end</option></select>)}</Field>
+        {number('dollars', 'Dollars', 'any')}
+        {number('tokens', 'Tokens', '1')}
+        {number('calls', 'Calls', '1')}
+        <Field label="When it is spent">
+          {(id) => (
+            <select
+              id={id}
+              className="input"
+              value={form.on_exceed}
+              onChange={(e) => setForm({ ...form, on_exceed: e.target.value as 'end' })}
+            >
+              <option value="park">calls wait for a person</option>
+              <option value="end">runs end</option>
+            </select>
+          )}
+        </Field>
         <div className="actions">
-          {budget && <Button kind="bad" onClick={() => void act(ok(api.DELETE('/api/budgets/{subject}', { params })), 'Deleted').then((done) => done && onClose())}>Delete</Button>}
-          <Button onClick={onClose}>Cancel</Button><Button kind="main" type="submit">Save</Button></div>
+          {budget && (
+            <Button
+              kind="bad"
+              onClick={() =>
+                void act(ok(api.DELETE('/api/budgets/{subject}', { params })), 'Deleted').then(
+                  (done) => done && onClose(),
+                )
+              }
+            >
+              Delete
+            </Button>
+          )}
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="main" type="submit">
+            Save
+          </Button>
+        </div>
       </form>
     </Dialog>
   );

@@ -12,7 +12,11 @@ import { Empty, Failure, Loading } from '../ui/states';
 import { Ago, Inert } from '../ui/text';
 import { useNotify } from '../ui/toast';
 
-const ORIGIN = { person: 'written by you', agent: 'written by an agent', untrusted: 'from an untrusted source' } as const;
+const ORIGIN = {
+  person: 'written by you',
+  agent: 'written by an agent',
+  untrusted: 'from an untrusted source',
+} as const;
 
 /** MemoryScreen lists and searches the person's notes, and forgets them. */
 export function MemoryScreen() {
@@ -20,32 +24,68 @@ export function MemoryScreen() {
   const [search, setSearch] = useState('');
   const [isAdding, setAdding] = useState(false);
   const q = search.trim();
-  const { query, rows, more } = usePages(['notes'], { topics: ['notes'] },
-    (cursor, signal) => ok(api.GET('/api/notes', { params: { query: { cursor, limit: 100 } }, signal })), (page) => page.notes ?? []);
-  const found = useLive(['note-search', q], (signal) => ok(api.GET('/api/notes/search', { params: { query: { q, limit: 50 } }, signal })),
-    { topics: ['notes'] }, { enabled: q !== '' });
+  const { query, rows, more } = usePages(
+    ['notes'],
+    { topics: ['notes'] },
+    (cursor, signal) => ok(api.GET('/api/notes', { params: { query: { cursor, limit: 100 } }, signal })),
+    (page) => page.notes ?? [],
+  );
+  const found = useLive(
+    ['note-search', q],
+    (signal) => ok(api.GET('/api/notes/search', { params: { query: { q, limit: 50 } }, signal })),
+    { topics: ['notes'] },
+    { enabled: q !== '' },
+  );
   const act = useAct('note-sets', 'notes');
   const tidy = () => act(ok(api.POST('/api/notes/consolidate', {})), 'Compared; what it proposes waits below');
-  const shown: Schemas['Note'][] | undefined = q ? found.data?.notes ?? undefined : rows;
+  const shown: Schemas['Note'][] | undefined = q ? (found.data?.notes ?? undefined) : rows;
   return (
-    <Page title="Memory" actions={
-      <>
-        <input type="search" className="input" aria-label="Search notes" placeholder="Search by words and meaning" value={search} onChange={(e) => setSearch(e.target.value)} />
-        {can('member') && <Button onClick={() => void tidy()}>Find duplicates</Button>}
-        {can('member') && <Button kind="main" onClick={() => setAdding(true)}>New note</Button>}
-      </>
-    }>
+    <Page
+      title="Memory"
+      actions={
+        <>
+          <input
+            type="search"
+            className="input"
+            aria-label="Search notes"
+            placeholder="Search by words and meaning"
+            value={search}
+            onChange={(e) => setSearch(e.target.value)}
+          />
+          {can('member') && <Button onClick={() => void tidy()}>Find duplicates</Button>}
+          {can('member') && (
+            <Button kind="main" onClick={() => setAdding(true)}>
+              New note
+            </Button>
+          )}
+        </>
+      }
+    >
       <Proposed />
-      {q && found.isError ? <Failure error={found.error} /> : query.isError ? <Failure error={query.error} retry={() => void query.refetch()} />
-        : !shown ? <Loading /> : shown.length === 0 ? (
-          <div className="panel"><Empty title={q ? 'No note matches' : 'No notes yet'}>
-            <p>{q ? 'Try other words.' : 'Notes are what agents remember of you. They and you can write them.'}</p></Empty></div>
-        ) : (
-          <div className="stack">
-            {shown.map((n) => <NoteCard key={n.id} note={n} />)}
-            {!q && query.hasNextPage && <div><Button onClick={more}>Show more</Button></div>}
-          </div>
-        )}
+      {q && found.isError ? (
+        <Failure error={found.error} />
+      ) : query.isError ? (
+        <Failure error={query.error} retry={() => void query.refetch()} />
+      ) : !shown ? (
+        <Loading />
+      ) : shown.length === 0 ? (
+        <div className="panel">
+          <Empty title={q ? 'No note matches' : 'No notes yet'}>
+            <p>{q ? 'Try other words.' : 'Notes are what agents remember of you. They and you can write them.'}</p>
+          </Empty>
+        </div>
+      ) : (
+        <div className="stack">
+          {shown.map((n) => (
+            <NoteCard key={n.id} note={n} />
+          ))}
+          {!q && query.hasNextPage && (
+            <div>
+              <Button onClick={more}>Show more</Button>
+            </div>
+          )}
+        </div>
+      )}
       {isAdding && <NewNote onClose={() => setAdding(false)} />}
     </Page>
   );
@@ -53,18 +93,32 @@ export function MemoryScreen() {
 
 // Proposed lists the open merges of notes that a consolidation proposes, one change set each.
 function Proposed() {
-  const query = useLive(['note-sets'], async (signal) => {
-    const list = await ok(api.GET('/api/change-sets', { params: { query: { limit: 50 } }, signal }));
-    const agents = await ok(api.GET('/api/agents', { params: { query: { limit: 500 } }, signal }));
-    const keeper = agents.agents?.find((a) => a.kind === 'memory_keeper')?.id;
-    return (list.change_sets ?? []).filter((s) => s.agent_id === keeper && (s.counts.pending ?? 0) > 0);
-  }, { topics: ['proposals', 'notes'] });
+  const query = useLive(
+    ['note-sets'],
+    async (signal) => {
+      const list = await ok(api.GET('/api/change-sets', { params: { query: { limit: 50 } }, signal }));
+      const agents = await ok(api.GET('/api/agents', { params: { query: { limit: 500 } }, signal }));
+      const keeper = agents.agents?.find((a) => a.kind === 'memory_keeper')?.id;
+      return (list.change_sets ?? []).filter((s) => s.agent_id === keeper && (s.counts.pending ?? 0) > 0);
+    },
+    { topics: ['proposals', 'notes'] },
+  );
   if (!query.data?.length) return null;
   return (
     <Panel title="Proposed changes of your notes">
-      <ul className="body stack tight">{query.data.map((s) => (
-        <li key={s.id} className="row wrap"><Tag tone="wait">{s.counts.pending} to decide</Tag>
-          <span className="grow soft">found <Ago time={s.created_at} /></span><Link className="btn" to="/change-sets/$id" params={{ id: s.id }}>Review</Link></li>))}</ul>
+      <ul className="body stack tight">
+        {query.data.map((s) => (
+          <li key={s.id} className="row wrap">
+            <Tag tone="wait">{s.counts.pending} to decide</Tag>
+            <span className="grow soft">
+              found <Ago time={s.created_at} />
+            </span>
+            <Link className="btn" to="/change-sets/$id" params={{ id: s.id }}>
+              Review
+            </Link>
+          </li>
+        ))}
+      </ul>
     </Panel>
   );
 }
@@ -88,22 +142,52 @@ function NoteCard({ note }: { note: Schemas['Note'] }) {
   return (
     <article className="panel">
       <div className="body stack tight">
-        <p className="break"><Inert text={note.content} /></p>
+        <p className="break">
+          <Inert text={note.content} />
+        </p>
         <div className="row wrap small faint">
           <Tag tone={note.origin === 'untrusted' ? 'wait' : 'none'}>{ORIGIN[note.origin]}</Tag>
-          {note.pinned && <Tag tone="run">pinned</Tag>}
-          {note.tags?.map((t) => <Tag key={t}><Inert text={t} /></Tag>)}
-          <span className="grow"><Ago time={note.updated_at} /></span>
-          <Button kind="quiet" onClick={() => setOpen('history')}>Why</Button>
-          {can('member') && (
-            <>
-              <Button kind="quiet" onClick={() => setOpen('edit')}>Edit</Button>
-              <Button kind="quiet" onClick={() => void act(ok(api.PATCH('/api/notes/{id}', { params, body: { pinned: !note.pinned } })), note.pinned ? 'Unpinned' : 'Pinned')}>
-                {note.pinned ? 'Unpin' : 'Pin'}</Button>
-              <Button kind="quiet" onClick={() => void act(ok(api.DELETE('/api/notes/{id}', { params })), 'Deleted; it can be restored')}>Delete</Button>
-              <Button kind="quiet" onClick={() => setOpen('forget')}>Forget…</Button>
-            </>
-          )}
+          {note.pinned && <Tag>pinned</Tag>}
+          {note.tags?.map((t) => (
+            <Tag key={t}>
+              <Inert text={t} />
+            </Tag>
+          ))}
+          <span className="grow">
+            <Ago time={note.updated_at} />
+          </span>
+          <span className="row small">
+            <Button kind="quiet" onClick={() => setOpen('history')}>
+              Why
+            </Button>
+            {can('member') && (
+              <>
+                <Button kind="quiet" onClick={() => setOpen('edit')}>
+                  Edit
+                </Button>
+                <Button
+                  kind="quiet"
+                  onClick={() =>
+                    void act(
+                      ok(api.PATCH('/api/notes/{id}', { params, body: { pinned: !note.pinned } })),
+                      note.pinned ? 'Unpinned' : 'Pinned',
+                    )
+                  }
+                >
+                  {note.pinned ? 'Unpin' : 'Pin'}
+                </Button>
+                <Button
+                  kind="quiet"
+                  onClick={() => void act(ok(api.DELETE('/api/notes/{id}', { params })), 'Deleted; it can be restored')}
+                >
+                  Delete
+                </Button>
+                <Button kind="quiet" onClick={() => setOpen('forget')}>
+                  Forget…
+                </Button>
+              </>
+            )}
+          </span>
         </div>
       </div>
       {open === 'history' && <NoteHistory id={note.id} onClose={() => setOpen('')} />}
@@ -111,8 +195,15 @@ function NoteCard({ note }: { note: Schemas['Note'] }) {
       {open === 'forget' && (
         <Dialog title="Forget this note for good?" onClose={() => setOpen('')}>
           <p>The note and every quote of it are erased. This cannot be undone.</p>
-          <div className="actions"><Button onClick={() => setOpen('')}>Cancel</Button>
-            <Button kind="bad" onClick={() => void act(ok(api.POST('/api/notes/{id}/forget', { params })), 'Forgotten')}>Forget</Button></div>
+          <div className="actions">
+            <Button onClick={() => setOpen('')}>Cancel</Button>
+            <Button
+              kind="bad"
+              onClick={() => void act(ok(api.POST('/api/notes/{id}/forget', { params })), 'Forgotten')}
+            >
+              Forget
+            </Button>
+          </div>
         </Dialog>
       )}
     </article>
@@ -124,35 +215,111 @@ function EditNote({ note, onClose }: { note: Schemas['Note']; onClose: () => voi
   const [content, setContent] = useState(note.content);
   const [tags, setTags] = useState((note.tags ?? []).join(', '));
   const save = async () => {
-    const body = { content, tags: tags.split(',').map((t) => t.trim()).filter(Boolean) };
+    const body = {
+      content,
+      tags: tags
+        .split(',')
+        .map((t) => t.trim())
+        .filter(Boolean),
+    };
     if (await act(ok(api.PATCH('/api/notes/{id}', { params: { path: { id: note.id } }, body })), 'Changed')) onClose();
   };
   return (
     <Dialog title="Edit note" onClose={onClose}>
-      <form className="stack" onSubmit={(e) => { e.preventDefault(); void save(); }}>
-        <Field label="Text">{(id) => <textarea id={id} className="input" autoFocus value={content} onChange={(e) => setContent(e.target.value)} />}</Field>
-        <Field label="Tags, with commas between">{(id) => <input id={id} className="input" value={tags} onChange={(e) => setTags(e.target.value)} />}</Field>
-        <div className="actions"><Button onClick={onClose}>Cancel</Button><Button kind="main" type="submit" disabled={content.trim() === ''}>Save</Button></div>
+      <form
+        className="stack"
+        onSubmit={(e) => {
+          e.preventDefault();
+          void save();
+        }}
+      >
+        <Field label="Text">
+          {(id) => (
+            <textarea
+              id={id}
+              className="input"
+              autoFocus
+              value={content}
+              onChange={(e) => setContent(e.target.value)}
+            />
+          )}
+        </Field>
+        <Field label="Tags, with commas between">
+          {(id) => <input id={id} className="input" value={tags} onChange={(e) => setTags(e.target.value)} />}
+        </Field>
+        <div className="actions">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="main" type="submit" disabled={content.trim() === ''}>
+            Save
+          </Button>
+        </div>
       </form>
     </Dialog>
   );
 }
 
+// versionsOf returns what a note says, and before that what it said, newest first.
+function versionsOf({ note, versions }: Schemas['NoteHistory']): Schemas['NoteVersion'][] {
+  const past = versions ?? [];
+  return [{ ...note, version: past.length + 1, written_at: note.updated_at }, ...[...past].reverse()];
+}
+
 function NoteHistory({ id, onClose }: { id: string; onClose: () => void }) {
   const nameOf = useAgentName();
-  const query = useLive(['note-history', id], (signal) => ok(api.GET('/api/notes/{id}/history', { params: { path: { id } }, signal })), { topics: ['notes'], id });
+  const query = useLive(
+    ['note-history', id],
+    (signal) => ok(api.GET('/api/notes/{id}/history', { params: { path: { id } }, signal })),
+    { topics: ['notes'], id },
+  );
   return (
     <Dialog title="Where this note comes from" wide onClose={onClose}>
-      <Ready query={query}>{(h) => (
-        <ol className="stack">
-          {(h.versions ?? []).map((v) => (
-            <li key={v.version}><p className="small faint">Version {v.version}, {v.agent_id ? <>written by agent <Inert text={nameOf(v.agent_id)} /></> : v.origin === 'person' ? 'written by you' : v.origin}, <Ago time={v.written_at} />
-              {v.operation_id && <>, <Link to="/operations/$id" params={{ id: v.operation_id }}>why</Link></>}</p><p className="break"><Inert text={v.content} /></p></li>
-          ))}
-          {(h.replaces ?? []).length > 0 && <li><p className="small faint">It replaces</p>{(h.replaces ?? []).map((n) => <p key={n.id} className="break soft"><Inert text={n.content} /></p>)}</li>}
-        </ol>
-      )}</Ready>
-      <div className="actions"><Button onClick={onClose}>Close</Button></div>
+      <Ready query={query}>
+        {(h) => (
+          <ol className="stack">
+            {versionsOf(h).map((v) => (
+              <li key={v.version}>
+                <p className="small faint">
+                  Version {v.version},{' '}
+                  {v.agent_id ? (
+                    <>
+                      written by agent <Inert text={nameOf(v.agent_id)} />
+                    </>
+                  ) : v.origin === 'person' ? (
+                    'written by you'
+                  ) : (
+                    v.origin
+                  )}
+                  , <Ago time={v.written_at} />
+                  {v.operation_id && (
+                    <>
+                      ,{' '}
+                      <Link to="/operations/$id" params={{ id: v.operation_id }}>
+                        why
+                      </Link>
+                    </>
+                  )}
+                </p>
+                <p className="break">
+                  <Inert text={v.content} />
+                </p>
+              </li>
+            ))}
+            {(h.replaces ?? []).length > 0 && (
+              <li>
+                <p className="small faint">It replaces</p>
+                {(h.replaces ?? []).map((n) => (
+                  <p key={n.id} className="break soft">
+                    <Inert text={n.content} />
+                  </p>
+                ))}
+              </li>
+            )}
+          </ol>
+        )}
+      </Ready>
+      <div className="actions">
+        <Button onClick={onClose}>Close</Button>
+      </div>
     </Dialog>
   );
 }
@@ -172,10 +339,31 @@ function NewNote({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog title="New note" onClose={onClose}>
-      <form className="stack" onSubmit={(e) => { e.preventDefault(); void save(); }}>
+      <form
+        className="stack"
+        onSubmit={(e) => {
+          e.preventDefault();
+          void save();
+        }}
+      >
         {error !== null && <Failure error={error} />}
-        <Field label="What to remember">{(id) => <textarea id={id} className="input" autoFocus value={content} onChange={(e) => setContent(e.target.value)} />}</Field>
-        <div className="actions"><Button onClick={onClose}>Cancel</Button><Button kind="main" type="submit" disabled={content.trim() === ''}>Save</Button></div>
+        <Field label="What to remember">
+          {(id) => (
+            <textarea
+              id={id}
+              className="input"
+              autoFocus
+              value={content}
+              onChange={(e) => setContent(e.target.value)}
+            />
+          )}
+        </Field>
+        <div className="actions">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="main" type="submit" disabled={content.trim() === ''}>
+            Save
+          </Button>
+        </div>
       </form>
     </Dialog>
   );

@@ -33,7 +33,10 @@ export function OperationScreen() {
               <Result op={op} />
               <UndoPanel op={op} />
             </div>
-            <div className="stack"><OperationFacts op={op} /><Ladder op={op} /></div>
+            <div className="stack">
+              <OperationFacts op={op} />
+              <Ladder op={op} />
+            </div>
           </div>
         )}
       </Ready>
@@ -170,27 +173,39 @@ function Result({ op }: { op: Schemas['Operation'] }) {
 }
 
 const MARKS: Record<string, [string, string]> = {
-  passed: ['✓', 'passed'], refused: ['✕', 'refused'], waits: ['…', 'waits'], not_reached: ['·', 'not reached'],
+  passed: ['✓', 'passed'],
+  refused: ['✕', 'refused'],
+  waits: ['…', 'waits'],
+  not_reached: ['·', 'not reached'],
 };
 
 function Ladder({ op }: { op: Schemas['Operation'] }) {
-  const query = useLive(['explanation', op.call_id],
+  const query = useLive(
+    ['explanation', op.call_id],
     (signal) => ok(api.GET('/api/calls/{id}/explanation', { params: { path: { id: op.call_id } }, signal })),
-    { topics: ['operations', 'approvals'], id: op.id });
+    { topics: ['operations', 'approvals'], id: op.id },
+  );
   return (
     <Panel title="Why it was allowed, or not">
       <div className="body stack">
         <Ready query={query}>
           {(e) => (
             <>
-              <p><Inert text={e.outcome} /></p>
+              <p>
+                <Inert text={e.outcome} />
+              </p>
               <ol className="ladder">
                 {(e.steps ?? []).map((s, i) => {
                   const [mark, word] = MARKS[s.verdict || 'passed'] ?? ['·', s.verdict ?? ''];
                   return (
                     <li key={i} className={s.verdict || 'passed'}>
-                      <span className="mark" aria-hidden>{mark}</span>
-                      <span>{s.step}<span className="hide"> {word}</span></span>
+                      <span className="mark" aria-hidden>
+                        {mark}
+                      </span>
+                      <span>
+                        {s.step}
+                        <span className="hide"> {word}</span>
+                      </span>
                       <span className="soft break">{s.why ? <Inert text={s.why} /> : word}</span>
                     </li>
                   );
@@ -210,15 +225,24 @@ function UndoPanel({ op }: { op: Schemas['Operation'] }) {
   const notify = useNotify();
   const navigate = useNavigate();
   const [isBusy, setBusy] = useState(false);
-  const plan = useLive(['undo-plan', op.id], (signal) => ok(api.GET('/api/operations/{id}/undo', { params: { path: { id: op.id } }, signal })),
-    { topics: ['operations'] }, { enabled: can('member') && op.state === 'committed' });
+  const plan = useLive(
+    ['undo-plan', op.id],
+    (signal) => ok(api.GET('/api/operations/{id}/undo', { params: { path: { id: op.id } }, signal })),
+    { topics: ['operations'] },
+    { enabled: can('member') && op.state === 'committed' },
+  );
   if (!can('member') || op.state !== 'committed') return null;
   const run = async () => {
     setBusy(true);
     try {
       const result = await ok(api.POST('/api/operations/{id}/undo', { params: { path: { id: op.id } } }));
-      notify.done(result.approval_id ? 'The undo waits for approval in the inbox' : result.proposal_id
-        ? 'The undo is a proposal in the inbox' : 'Undone');
+      notify.done(
+        result.approval_id
+          ? 'The undo waits for approval in the inbox'
+          : result.proposal_id
+            ? 'The undo is a proposal in the inbox'
+            : 'Undone',
+      );
       if (result.operation_id) void navigate({ to: '/operations/$id', params: { id: result.operation_id } });
     } catch (e) {
       notify.failed(e);
@@ -226,22 +250,42 @@ function UndoPanel({ op }: { op: Schemas['Operation'] }) {
     setBusy(false);
   };
   return (
-    <section aria-label="Undo"><Panel title="Undo" aside={plan.data?.can_undo && <Button kind="main" disabled={isBusy} onClick={() => void run()}>Undo</Button>}>
-      <div className="body stack">
-        <Ready query={plan}>
-          {(p) => p.can_undo && p.undo ? (
-            <>
-              <p className="soft">Reeve makes the call <code>{p.undo.tool}</code> to reverse it. The gate checks it like any other call.</p>
-              {p.preview ? <PreviewView preview={p.preview} /> : <ArgsView args={JSON.stringify(p.undo.args)} />}
-            </>
-          ) : (
-            <p className="soft">
-              This cannot be undone: <Inert text={p.why ?? ''} />.{' '}
-              {p.undone_by && <Link to="/operations/$id" params={{ id: p.undone_by }}>See the undo</Link>}
-            </p>
-          )}
-        </Ready>
-      </div>
-    </Panel></section>
+    <section aria-label="Undo">
+      <Panel
+        title="Undo"
+        aside={
+          plan.data?.can_undo && (
+            <Button kind="main" disabled={isBusy} onClick={() => void run()}>
+              Undo
+            </Button>
+          )
+        }
+      >
+        <div className="body stack">
+          <Ready query={plan}>
+            {(p) =>
+              p.can_undo && p.undo ? (
+                <>
+                  <p className="soft">
+                    Reeve makes the call <code>{p.undo.tool}</code> to reverse it. The gate checks it like any other
+                    call.
+                  </p>
+                  {p.preview ? <PreviewView preview={p.preview} /> : <ArgsView args={JSON.stringify(p.undo.args)} />}
+                </>
+              ) : (
+                <p className="soft">
+                  This cannot be undone: <Inert text={p.why ?? ''} />.{' '}
+                  {p.undone_by && (
+                    <Link to="/operations/$id" params={{ id: p.undone_by }}>
+                      See the undo
+                    </Link>
+                  )}
+                </p>
+              )
+            }
+          </Ready>
+        </div>
+      </Panel>
+    </section>
   );
 }

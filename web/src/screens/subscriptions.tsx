@@ -10,6 +10,8 @@ import { Empty, Failure } from '../ui/states';
 import { Ago, Inert } from '../ui/text';
 import { useNotify } from '../ui/toast';
 
+const WATCHES = { key: 'a kind of thing', subtype: 'a kind of change', id: 'one thing' } as const;
+
 /** SubscriptionsScreen lists the changes that agents watch. */
 export function SubscriptionsScreen() {
   const { can } = useAccess();
@@ -17,11 +19,19 @@ export function SubscriptionsScreen() {
   const notify = useNotify();
   const queries = useQueryClient();
   const ids = agents.data?.agents?.map((a) => a.id) ?? [];
-  const query = useLive(['subscriptions', ids], async (signal) => {
-    const lists = await Promise.all(ids.map((agentId) =>
-      ok(api.GET('/api/agents/{agentId}/subscriptions', { params: { path: { agentId } }, signal }))));
-    return lists.flatMap((l) => l.subscriptions ?? []);
-  }, { topics: ['subscriptions'] }, { enabled: agents.isSuccess });
+  const query = useLive(
+    ['subscriptions', ids],
+    async (signal) => {
+      const lists = await Promise.all(
+        ids.map((agentId) =>
+          ok(api.GET('/api/agents/{agentId}/subscriptions', { params: { path: { agentId } }, signal })),
+        ),
+      );
+      return lists.flatMap((l) => l.subscriptions ?? []);
+    },
+    { topics: ['subscriptions'] },
+    { enabled: agents.isSuccess },
+  );
   const remove = async (s: Schemas['Subscription']) => {
     try {
       await ok(api.DELETE('/api/subscriptions/{id}', { params: { path: { id: s.id } } }));
@@ -34,36 +44,108 @@ export function SubscriptionsScreen() {
   const [asked, setAsked] = useState<Asked | null>(null);
   const nameOf = (id: string) => agents.data?.agents?.find((a) => a.id === id)?.name ?? id;
   return (
-    <Page title="Subscriptions" actions={can('member') && ids.length > 0 && <Button kind="main" onClick={() => setAsked({ agent: ids[0] ?? '', class: 'key', name: 'TASK', predicate: '' })}>New subscription</Button>}>
+    <Page
+      title="Subscriptions"
+      actions={
+        can('member') &&
+        ids.length > 0 && (
+          <Button
+            kind="main"
+            onClick={() => setAsked({ agent: ids[0] ?? '', class: 'key', name: 'TASK', predicate: '' })}
+          >
+            New subscription
+          </Button>
+        )
+      }
+    >
       <Ready query={query}>
-        {(list) => list.length === 0 ? (
-          <div className="panel"><Empty title="No agent watches anything"><p>A subscription wakes an agent when something changes.</p></Empty></div>
-        ) : (
-          <div className="panel scroll" tabIndex={0} role="group" aria-label="Subscriptions">
-            <table className="table">
-              <thead><tr><th scope="col">Agent</th><th scope="col">Watches</th><th scope="col">When</th><th scope="col">Since</th><th scope="col"><span className="hide">Actions</span></th></tr></thead>
-              <tbody>
-                {list.map((s) => (
-                  <tr key={s.id}>
-                    <td><Link to="/agents/$id" params={{ id: s.agent_id }}><Inert text={nameOf(s.agent_id)} /></Link></td>
-                    <td className="mono">{s.token.class} <Inert text={s.token.name} /></td>
-                    <td className="mono break">{s.predicate ? <Inert text={s.predicate} /> : 'always'}</td>
-                    <td><Ago time={s.created_at} />{!s.can_fire && <div className="small minus"><Inert text={s.why_not ?? ''} /></div>}</td>
-                    <td><span className="row"><Button kind="quiet" onClick={() => setAsked({ agent: s.agent_id, class: s.token.class as 'key', name: s.token.name, predicate: s.predicate ?? '', isKept: true })}>Test…</Button>
-                      {can('member') && <Button kind="quiet" onClick={() => void remove(s)}>Delete</Button>}</span></td>
+        {(list) =>
+          list.length === 0 ? (
+            <div className="panel">
+              <Empty title="No agent watches anything">
+                <p>A subscription wakes an agent when something changes.</p>
+              </Empty>
+            </div>
+          ) : (
+            <div className="panel scroll" tabIndex={0} role="group" aria-label="Subscriptions">
+              <table className="table">
+                <thead>
+                  <tr>
+                    <th scope="col">Agent</th>
+                    <th scope="col">Watches</th>
+                    <th scope="col">When</th>
+                    <th scope="col">Since</th>
+                    <th scope="col">
+                      <span className="hide">Actions</span>
+                    </th>
                   </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        )}
+                </thead>
+                <tbody>
+                  {list.map((s) => (
+                    <tr key={s.id}>
+                      <td>
+                        <Link to="/agents/$id" params={{ id: s.agent_id }}>
+                          <Inert text={nameOf(s.agent_id)} />
+                        </Link>
+                      </td>
+                      <td>
+                        <span className="mono">
+                          <Inert text={s.token.name} />
+                        </span>
+                        <div className="small faint">{WATCHES[s.token.class as 'key'] ?? s.token.class}</div>
+                      </td>
+                      <td className="mono break">{s.predicate ? <Inert text={s.predicate} /> : 'always'}</td>
+                      <td>
+                        <Ago time={s.created_at} />
+                        {!s.can_fire && (
+                          <div className="small minus">
+                            <Inert text={s.why_not ?? ''} />
+                          </div>
+                        )}
+                      </td>
+                      <td>
+                        <span className="row">
+                          <Button
+                            kind="quiet"
+                            onClick={() =>
+                              setAsked({
+                                agent: s.agent_id,
+                                class: s.token.class as 'key',
+                                name: s.token.name,
+                                predicate: s.predicate ?? '',
+                                isKept: true,
+                              })
+                            }
+                          >
+                            Test…
+                          </Button>
+                          {can('member') && (
+                            <Button kind="quiet" onClick={() => void remove(s)}>
+                              Delete
+                            </Button>
+                          )}
+                        </span>
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )
+        }
       </Ready>
       {asked && <Subscribe first={asked} onClose={() => setAsked(null)} />}
     </Page>
   );
 }
 
-interface Asked { agent: string; class: 'key' | 'subtype' | 'id'; name: string; predicate: string; isKept?: boolean }
+interface Asked {
+  agent: string;
+  class: 'key' | 'subtype' | 'id';
+  name: string;
+  predicate: string;
+  isKept?: boolean;
+}
 
 // Subscribe edits a subscription and tests its predicate on past changes before it is made.
 function Subscribe({ first, onClose }: { first: Asked; onClose: () => void }) {
@@ -76,8 +158,12 @@ function Subscribe({ first, onClose }: { first: Asked; onClose: () => void }) {
   const set = (change: Partial<Asked>) => setForm((old) => ({ ...old, ...change }));
   const save = async () => {
     try {
-      await ok(api.POST('/api/agents/{agentId}/subscriptions', { params: { path: { agentId: form.agent } },
-        body: { class: form.class, name: form.name, predicate: form.predicate || undefined } }));
+      await ok(
+        api.POST('/api/agents/{agentId}/subscriptions', {
+          params: { path: { agentId: form.agent } },
+          body: { class: form.class, name: form.name, predicate: form.predicate || undefined },
+        }),
+      );
       void queries.invalidateQueries({ queryKey: ['subscriptions'] });
       onClose();
     } catch (e) {
@@ -86,51 +172,139 @@ function Subscribe({ first, onClose }: { first: Asked; onClose: () => void }) {
   };
   return (
     <Dialog title={first.isKept ? 'Test a subscription' : 'New subscription'} wide onClose={onClose}>
-      <form className="stack" onSubmit={(e) => { e.preventDefault(); setError(null); setTried({ ...form }); }}>
+      <form
+        className="stack"
+        onSubmit={(e) => {
+          e.preventDefault();
+          setError(null);
+          setTried({ ...form });
+        }}
+      >
         {error !== null && <Failure error={error} />}
         <div className="row wrap top-row">
-          <Field label="Agent">{(id) => (
-            <select id={id} className="input" value={form.agent} onChange={(e) => set({ agent: e.target.value })}>
-              {agents.data?.agents?.map((a) => <option key={a.id} value={a.id}>{a.name}</option>)}
-            </select>)}</Field>
-          <Field label="Watches">{(id) => (
-            <select id={id} className="input" value={form.class} onChange={(e) => set({ class: e.target.value as 'key' })}>
-              <option value="key">a kind of thing</option><option value="subtype">a kind of change</option><option value="id">one thing</option>
-            </select>)}</Field>
-          <Field label="Name">{(id) => <input id={id} className="input mono" value={form.name} onChange={(e) => set({ name: e.target.value })} />}</Field>
+          <Field label="Agent">
+            {(id) => (
+              <select id={id} className="input" value={form.agent} onChange={(e) => set({ agent: e.target.value })}>
+                {agents.data?.agents?.map((a) => (
+                  <option key={a.id} value={a.id}>
+                    {a.name}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Field>
+          <Field label="Watches">
+            {(id) => (
+              <select
+                id={id}
+                className="input"
+                value={form.class}
+                onChange={(e) => set({ class: e.target.value as 'key' })}
+              >
+                {Object.entries(WATCHES).map(([value, label]) => (
+                  <option key={value} value={value}>
+                    {label}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Field>
+          <Field label="Name">
+            {(id) => (
+              <input id={id} className="input mono" value={form.name} onChange={(e) => set({ name: e.target.value })} />
+            )}
+          </Field>
         </div>
         <Field label="Only when (CEL, optional)" help={'An expression over entity, such as entity.status == "done".'}>
-          {(id) => <textarea id={id} className="input mono" spellCheck={false} value={form.predicate} onChange={(e) => set({ predicate: e.target.value })} />}</Field>
+          {(id) => (
+            <textarea
+              id={id}
+              className="input mono"
+              spellCheck={false}
+              value={form.predicate}
+              onChange={(e) => set({ predicate: e.target.value })}
+            />
+          )}
+        </Field>
         {tried && <Trial asked={tried} />}
-        <div className="actions"><Button onClick={onClose}>Close</Button><Button type="submit">Test on past changes</Button>
-          {!first.isKept && can('member') && <Button kind="main" onClick={() => void save()}>Subscribe</Button>}</div>
+        <div className="actions">
+          <Button onClick={onClose}>Close</Button>
+          <Button type="submit">Test on past changes</Button>
+          {!first.isKept && can('member') && (
+            <Button kind="main" onClick={() => void save()}>
+              Subscribe
+            </Button>
+          )}
+        </div>
       </form>
     </Dialog>
   );
 }
 
 function Trial({ asked }: { asked: Asked }) {
-  const query = useLive(['trial', asked], (signal) => ok(api.GET('/api/agents/{agentId}/subscriptions/trial', {
-    params: { path: { agentId: asked.agent }, query: { class: asked.class, name: asked.name, predicate: asked.predicate || undefined, limit: 20 } }, signal })), {});
+  const query = useLive(
+    ['trial', asked],
+    (signal) =>
+      ok(
+        api.GET('/api/agents/{agentId}/subscriptions/trial', {
+          params: {
+            path: { agentId: asked.agent },
+            query: { class: asked.class, name: asked.name, predicate: asked.predicate || undefined, limit: 20 },
+          },
+          signal,
+        }),
+      ),
+    {},
+  );
   return (
-    <Ready query={query}>{(list) => {
-      const trials = list.trials ?? [];
-      if (trials.length === 0) return <p className="soft">No past change of this kind is known.</p>;
-      return (
-        <section className="stack tight" aria-label="Past changes">
-          <h3>{trials.filter((t) => t.holds).length} of the last {trials.length} changes would wake the agent</h3>
-          <div className="scroll" tabIndex={0} role="group" aria-label="Results">
-            <table className="table"><tbody>{trials.map((t) => (
-              <tr key={t.change.id}>
-                <td><Tag tone={t.holds ? 'ok' : 'none'}>{t.holds ? 'wakes' : 'skipped'}</Tag></td>
-                <td className="break">{(t.change.entities ?? []).map((e) => <div key={e.id}><Inert text={e.title || e.id} /> <span className="faint">{e.action}{e.fields && `: ${Object.entries(e.fields).map(([k, v]) => `${k} → ${v?.[1] || 'none'}`).join(', ')}`}</span></div>)}
-                  {t.why && <div className="small soft"><Inert text={t.why} /></div>}</td>
-                <td><Ago time={t.change.created_at} /></td>
-              </tr>))}</tbody></table>
-          </div>
-          <p className="small faint">Each entry is tested as the change left it. Deleted entries count as skipped.</p>
-        </section>
-      );
-    }}</Ready>
+    <Ready query={query}>
+      {(list) => {
+        const trials = list.trials ?? [];
+        if (trials.length === 0) return <p className="soft">No past change of this kind is known.</p>;
+        return (
+          <section className="stack tight" aria-label="Past changes">
+            <h3>
+              {trials.filter((t) => t.holds).length} of the last {trials.length} changes would wake the agent
+            </h3>
+            <div className="scroll" tabIndex={0} role="group" aria-label="Results">
+              <table className="table">
+                <tbody>
+                  {trials.map((t) => (
+                    <tr key={t.change.id}>
+                      <td>
+                        <Tag tone={t.holds ? 'ok' : 'none'}>{t.holds ? 'wakes' : 'skipped'}</Tag>
+                      </td>
+                      <td className="break">
+                        {(t.change.entities ?? []).map((e) => (
+                          <div key={e.id}>
+                            <Inert text={e.title || e.id} />{' '}
+                            <span className="faint">
+                              {e.action}
+                              {e.fields &&
+                                `: ${Object.entries(e.fields)
+                                  .map(([k, v]) => `${k} → ${v?.[1] || 'none'}`)
+                                  .join(', ')}`}
+                            </span>
+                          </div>
+                        ))}
+                        {t.why && (
+                          <div className="small soft">
+                            <Inert text={t.why} />
+                          </div>
+                        )}
+                      </td>
+                      <td>
+                        <Ago time={t.change.created_at} />
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+            <p className="small faint">Each entry is tested as the change left it. Deleted entries count as skipped.</p>
+          </section>
+        );
+      }}
+    </Ready>
   );
 }

@@ -16,7 +16,10 @@ const LINE_HEIGHT = 19;
 function Lines({ lines }: { lines: DiffLine[] }) {
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
-    count: lines.length, getScrollElement: () => scroller.current, estimateSize: () => LINE_HEIGHT, overscan: 40,
+    count: lines.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => LINE_HEIGHT,
+    overscan: 40,
     initialRect: { width: 800, height: 500 },
   });
   const widest = useMemo(() => lines.reduce((most, l) => Math.max(most, Math.min(l.text.length, 20_000)), 0), [lines]);
@@ -25,12 +28,21 @@ function Lines({ lines }: { lines: DiffLine[] }) {
       <div className="line-space" style={{ height: virtual.getTotalSize(), minWidth: `calc(${widest + 2}ch + 7rem)` }}>
         {virtual.getVirtualItems().map((item) => {
           const line = lines[item.index];
-          return line && (
-            <div key={item.key} className={`diff-line ${line.kind}`} style={{ transform: `translateY(${item.start}px)` }}>
-              <span className="no">{line.old}</span>
-              <span className="no">{line.new}</span>
-              <span className="text">{SIGN[line.kind]}<Inert text={line.text} /></span>
-            </div>
+          return (
+            line && (
+              <div
+                key={item.key}
+                className={`diff-line ${line.kind}`}
+                style={{ transform: `translateY(${item.start}px)` }}
+              >
+                <span className="no">{line.old}</span>
+                <span className="no">{line.new}</span>
+                <span className="text">
+                  {SIGN[line.kind]}
+                  <Inert text={line.text} />
+                </span>
+              </div>
+            )
           );
         })}
       </div>
@@ -52,7 +64,12 @@ export function LongText({ text }: { text: string }) {
     });
     return out;
   }, [text]);
-  return <div className="diff"><header>{text.length.toLocaleString('en')} characters</header><Lines lines={lines} /></div>;
+  return (
+    <div className="diff">
+      <header>{text.length.toLocaleString('en')} characters</header>
+      <Lines lines={lines} />
+    </div>
+  );
 }
 
 const CUT = /\n?\[the change is truncated; read the rest before you decide: reeve output ([0-9a-f]{64})\]$/;
@@ -62,14 +79,19 @@ export function PreviewView({ preview }: { preview: string }) {
   const hash = CUT.exec(preview)?.[1];
   const [isWhole, setWhole] = useState(false);
   const whole = useQuery({
-    queryKey: ['output', hash], enabled: isWhole && hash !== undefined, queryFn: ({ signal }) => readOutput(hash ?? '', signal),
+    queryKey: ['output', hash],
+    enabled: isWhole && hash !== undefined,
+    queryFn: ({ signal }) => readOutput(hash ?? '', signal),
   });
   return (
     <div className="stack tight">
       {hash && !whole.data && (
         <div className="row wrap small">
-          <Tag tone="wait">cut</Tag><span>This is the beginning of a large change. Read the rest before you decide.</span>
-          <Button disabled={isWhole && whole.isFetching} onClick={() => setWhole(true)}>{isWhole && whole.isFetching ? 'Loading…' : 'Show the whole change'}</Button>
+          <Tag tone="wait">cut</Tag>
+          <span>This is the beginning of a large change. Read the rest before you decide.</span>
+          <Button disabled={isWhole && whole.isFetching} onClick={() => setWhole(true)}>
+            {isWhole && whole.isFetching ? 'Loading…' : 'Show the whole change'}
+          </Button>
         </div>
       )}
       {whole.isError && <Failure error={whole.error} retry={() => void whole.refetch()} />}
@@ -80,8 +102,10 @@ export function PreviewView({ preview }: { preview: string }) {
 
 async function readOutput(hash: string, signal: AbortSignal): Promise<string> {
   const parts: string[] = [];
-  for (let offset = 0; ; ) {
-    const part = await ok(api.GET('/api/outputs/{hash}', { params: { path: { hash }, query: { offset, limit: 1 << 20 } }, signal }));
+  for (let offset = 0; ;) {
+    const part = await ok(
+      api.GET('/api/outputs/{hash}', { params: { path: { hash }, query: { offset, limit: 1 << 20 } }, signal }),
+    );
     parts.push(part.content);
     const next = part.next_offset;
     if (!next || next <= offset) return parts.join('');

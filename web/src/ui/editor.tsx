@@ -63,6 +63,26 @@ const syntaxErrors = linter((view) => {
   return found.map((d) => ({ ...d, to: Math.min(d.to, view.state.doc.length) }));
 });
 
+// replaceLines answers input over a selection of several lines. The browser would merge the lines itself and copy their
+// look into style attributes, which the content security policy forbids.
+const replaceLines = EditorView.domEventHandlers({
+  beforeinput(e, view) {
+    const { main } = view.state.selection;
+    const isDeletion = e.inputType.startsWith('delete');
+    const text = isDeletion ? '' : e.data;
+    if (text === null || !(isDeletion || e.inputType === 'insertText')) return false;
+    if (view.state.doc.lineAt(main.from).number === view.state.doc.lineAt(main.to).number) return false;
+    const replace = () => view.state.update(view.state.replaceSelection(text), {
+      userEvent: isDeletion ? 'delete.selection' : 'input.type', scrollIntoView: true,
+    });
+    const isHandled = !isDeletion
+      && view.state.facet(EditorView.inputHandler).some((handle) => handle(view, main.from, main.to, text, replace));
+    if (!isHandled) view.dispatch(replace());
+    e.preventDefault();
+    return true;
+  },
+});
+
 /**
  * Editor edits code. It lives in a shadow root, where CodeMirror adopts its style sheets; in the document it would add
  * style elements, which the content security policy forbids.
@@ -92,7 +112,7 @@ export default function Editor({
       state: EditorState.create({
         doc: first.current,
         extensions: [
-          basicSetup, LANGUAGES[language](), syntaxHighlighting(colours), look, lintGutter(),
+          basicSetup, LANGUAGES[language](), syntaxHighlighting(colours), look, lintGutter(), replaceLines,
           language === 'json' ? linter(jsonParseLinter()) : syntaxErrors,
           EditorView.lineWrapping, EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
           EditorState.readOnly.of(readOnly ?? false),

@@ -16,25 +16,55 @@ export function AgentsScreen() {
   const { can } = useAccess();
   const agents = useAgents();
   const [isAdding, setAdding] = useState(false);
-  const add = can('member') && <Button kind="main" onClick={() => setAdding(true)}>New agent</Button>;
+  const add = can('member') && (
+    <Button kind="main" onClick={() => setAdding(true)}>
+      New agent
+    </Button>
+  );
   return (
     <Page title="Agents" actions={add}>
       <Ready query={agents}>
-        {(list) => (list.agents ?? []).length === 0 ? (
-          <div className="panel"><Empty title="No agents yet"><p>An agent acts through tools, within its policy and budget.</p>{add}</Empty></div>
-        ) : (
-          <div className="panel scroll" tabIndex={0} role="group" aria-label="Agents">
-            <table className="table">
-              <thead><tr><th scope="col">Name</th><th scope="col">State</th><th scope="col">Kind</th><th scope="col">Mode</th><th scope="col">Changed</th></tr></thead>
-              <tbody>{(list.agents ?? []).map((a) => (
-                <tr key={a.id}>
-                  <td><Link className="strong" to="/agents/$id" params={{ id: a.id }}><Inert text={a.name} /></Link></td>
-                  <td>{a.stopped_at ? <Tag tone="bad">stopped</Tag> : <StateTag state={a.lifecycle} />}</td>
-                  <td>{a.kind}</td><td>{a.mode}</td><td><Ago time={a.updated_at} /></td>
-                </tr>))}</tbody>
-            </table>
-          </div>
-        )}
+        {(list) =>
+          (list.agents ?? []).length === 0 ? (
+            <div className="panel">
+              <Empty title="No agents yet">
+                <p>An agent acts through tools, within its policy and budget.</p>
+                {add}
+              </Empty>
+            </div>
+          ) : (
+            <div className="panel scroll" tabIndex={0} role="group" aria-label="Agents">
+              <table className="table">
+                <thead>
+                  <tr>
+                    <th scope="col">Name</th>
+                    <th scope="col">State</th>
+                    <th scope="col">Kind</th>
+                    <th scope="col">Mode</th>
+                    <th scope="col">Changed</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {(list.agents ?? []).map((a) => (
+                    <tr key={a.id}>
+                      <td>
+                        <Link className="strong" to="/agents/$id" params={{ id: a.id }}>
+                          <Inert text={a.name} />
+                        </Link>
+                      </td>
+                      <td>{a.stopped_at ? <Tag tone="bad">stopped</Tag> : <StateTag state={a.lifecycle} />}</td>
+                      <td>{a.kind}</td>
+                      <td>{a.mode}</td>
+                      <td>
+                        <Ago time={a.updated_at} />
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )
+        }
       </Ready>
       {isAdding && <NewAgent onClose={() => setAdding(false)} />}
     </Page>
@@ -45,11 +75,22 @@ function NewAgent({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
   const notify = useNotify();
-  const profiles = useLive(['profiles'], (signal) => ok(api.GET('/api/profiles', { signal })), { topics: ['profiles'] });
-  const [form, setForm] = useState({ name: '', kind: 'assistant', mode: 'hybrid', model: '', instructions: '', dollars: '' });
+  const profiles = useLive(['profiles'], (signal) => ok(api.GET('/api/profiles', { signal })), {
+    topics: ['profiles'],
+  });
+  const [form, setForm] = useState({
+    name: '',
+    kind: 'assistant',
+    mode: 'hybrid',
+    model: '',
+    instructions: '',
+    dollars: '',
+  });
   const [scope, setScope] = useState<string[]>([]);
   const { can } = useAccess();
-  const categories = useLive(['categories'], (signal) => ok(api.GET('/api/journal/categories', { signal })), { topics: ['journal'] });
+  const categories = useLive(['categories'], (signal) => ok(api.GET('/api/journal/categories', { signal })), {
+    topics: ['journal'],
+  });
   const [error, setError] = useState<unknown>(null);
   const set = (change: Partial<typeof form>) => setForm({ ...form, ...change });
   const save = async () => {
@@ -57,12 +98,27 @@ function NewAgent({ onClose }: { onClose: () => void }) {
     if (form.model.trim()) config.model = form.model.trim();
     if (form.instructions.trim()) config.instructions = form.instructions.trim();
     try {
-      const agent = await ok(api.POST('/api/agents', { body: { name: form.name, kind: form.kind, lifecycle: 'active', mode: form.mode as 'hybrid', categories: scope, config,
-        policy: { tiers: { side_effecting: 'ask', privileged: 'ask' } } } }));
+      const agent = await ok(
+        api.POST('/api/agents', {
+          body: {
+            name: form.name,
+            kind: form.kind,
+            lifecycle: 'active',
+            mode: form.mode as 'hybrid',
+            categories: scope,
+            config,
+            policy: { tiers: { side_effecting: 'ask', privileged: 'ask' } },
+          },
+        }),
+      );
       void queries.invalidateQueries({ queryKey: ['agents'] });
       if (Number(form.dollars) > 0) {
-        await ok(api.PUT('/api/budgets/{subject}', { params: { path: { subject: `agent:${agent.id}` } },
-          body: { on_exceed: 'park', limit: { micros: Math.round(Number(form.dollars) * 1e6) } } })).catch(notify.failed);
+        await ok(
+          api.PUT('/api/budgets/{subject}', {
+            params: { path: { subject: `agent:${agent.id}` } },
+            body: { on_exceed: 'park', limit: { micros: Math.round(Number(form.dollars) * 1e6) } },
+          }),
+        ).catch(notify.failed);
       }
       onClose();
       void navigate({ to: '/agents/$id', params: { id: agent.id } });
@@ -72,25 +128,84 @@ function NewAgent({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog title="New agent" onClose={onClose}>
-      <form className="stack" onSubmit={(e) => { e.preventDefault(); void save(); }}>
+      <form
+        className="stack"
+        onSubmit={(e) => {
+          e.preventDefault();
+          void save();
+        }}
+      >
         {error !== null && <Failure error={error} />}
-        <Field label="Name" help="Letters, digits and dashes.">{(id) => <input id={id} className="input" autoFocus value={form.name} onChange={(e) => set({ name: e.target.value })} />}</Field>
-        <Field label="Kind" help="Decides what the agent is capable of.">{(id) => (
-          <select id={id} className="input" value={form.kind} onChange={(e) => set({ kind: e.target.value })}>
-            {(profiles.data?.profiles ?? [{ kind: 'assistant', capabilities: [] }]).map((p) => <option key={p.kind} value={p.kind}>{p.kind}{p.capabilities?.length ? `: ${p.capabilities.join(', ')}` : ''}</option>)}
-          </select>)}</Field>
-        <Field label="Mode">{(id) => (
-          <select id={id} className="input" value={form.mode} onChange={(e) => set({ mode: e.target.value })}>
-            <option value="hybrid">hybrid: chats, and wakes by itself</option><option value="autonomous">autonomous: wakes by itself</option><option value="interactive">interactive: only chats</option>
-          </select>)}</Field>
+        <Field label="Name" help="Letters, digits and dashes.">
+          {(id) => (
+            <input
+              id={id}
+              className="input"
+              autoFocus
+              value={form.name}
+              onChange={(e) => set({ name: e.target.value })}
+            />
+          )}
+        </Field>
+        <Field label="Kind" help="Decides what the agent is capable of.">
+          {(id) => (
+            <select id={id} className="input" value={form.kind} onChange={(e) => set({ kind: e.target.value })}>
+              {(profiles.data?.profiles ?? [{ kind: 'assistant', capabilities: [] }]).map((p) => (
+                <option key={p.kind} value={p.kind}>
+                  {p.kind}
+                  {p.capabilities?.length ? `: ${p.capabilities.join(', ')}` : ''}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        <Field label="Mode">
+          {(id) => (
+            <select id={id} className="input" value={form.mode} onChange={(e) => set({ mode: e.target.value })}>
+              <option value="hybrid">hybrid: chats, and wakes by itself</option>
+              <option value="autonomous">autonomous: wakes by itself</option>
+              <option value="interactive">interactive: only chats</option>
+            </select>
+          )}
+        </Field>
         <Field label="Model (optional)" help="Such as anthropic/claude-sonnet-4-5. Empty: the server's default.">
-          {(id) => <input id={id} className="input mono" value={form.model} onChange={(e) => set({ model: e.target.value })} />}</Field>
-        <Field label="Instructions (optional)">{(id) => <textarea id={id} className="input" value={form.instructions} onChange={(e) => set({ instructions: e.target.value })} />}</Field>
+          {(id) => (
+            <input id={id} className="input mono" value={form.model} onChange={(e) => set({ model: e.target.value })} />
+          )}
+        </Field>
+        <Field label="Instructions (optional)">
+          {(id) => (
+            <textarea
+              id={id}
+              className="input"
+              value={form.instructions}
+              onChange={(e) => set({ instructions: e.target.value })}
+            />
+          )}
+        </Field>
         <Categories list={categories.data?.categories ?? []} chosen={scope} onChange={setScope} />
-        {can('owner') && <Field label="Budget in dollars (optional)" help="When it is spent, calls wait for a person.">
-          {(id) => <input id={id} className="input" type="number" min="0" step="any" value={form.dollars} onChange={(e) => set({ dollars: e.target.value })} />}</Field>}
+        {can('owner') && (
+          <Field label="Budget in dollars (optional)" help="When it is spent, calls wait for a person.">
+            {(id) => (
+              <input
+                id={id}
+                className="input"
+                type="number"
+                min="0"
+                step="any"
+                value={form.dollars}
+                onChange={(e) => set({ dollars: e.target.value })}
+              />
+            )}
+          </Field>
+        )}
         <p className="small soft">Every call that changes something asks you first. You can change that per tool.</p>
-        <div className="actions"><Button onClick={onClose}>Cancel</Button><Button kind="main" type="submit" disabled={form.name.trim() === ''}>Create</Button></div>
+        <div className="actions">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="main" type="submit" disabled={form.name.trim() === ''}>
+            Create
+          </Button>
+        </div>
       </form>
     </Dialog>
   );

@@ -23,25 +23,64 @@ export function ChatScreen() {
   const { can } = useAccess();
   const nameOf = useAgentName();
   const [isStarting, setStarting] = useState(false);
-  const { query, rows, more } = usePages(['conversations'], { topics: ['conversations'] },
-    (cursor, signal) => ok(api.GET('/api/conversations', { params: { query: { cursor, limit: 50 } }, signal })), (page) => page.conversations ?? []);
+  const { query, rows, more } = usePages(
+    ['conversations'],
+    { topics: ['conversations'] },
+    (cursor, signal) => ok(api.GET('/api/conversations', { params: { query: { cursor, limit: 50 } }, signal })),
+    (page) => page.conversations ?? [],
+  );
   const open = rows?.find((c) => c.id === id);
   return (
-    <Page title={open?.title ? <Inert text={open.title} /> : 'Chat'} actions={can('member') && <Button onClick={() => setStarting(true)}>New conversation</Button>}>
+    <Page
+      title={open?.title ? <Inert text={open.title} /> : 'Chat'}
+      actions={can('member') && <Button onClick={() => setStarting(true)}>New conversation</Button>}
+    >
       <div className="chat" data-open={id || undefined}>
         <nav className="panel chat-list" aria-label="Conversations">
-          {rows?.length === 0 ? <Empty title="No conversations"><p>Start one to talk to an agent.</p></Empty>
-            : rows ? rows.map((c) => (
+          {rows?.length === 0 ? (
+            <Empty title="No conversations">
+              <p>Start one to talk to an agent.</p>
+            </Empty>
+          ) : rows ? (
+            rows.map((c) => (
               <Link key={c.id} to="/chat/$id" params={{ id: c.id }} activeProps={{ 'aria-current': 'page' }}>
-                <span className="title-line"><span className="strong cut grow"><Inert text={c.title || nameOf(c.agent_id)} /></span>
-                  <span className="small faint"><Ago time={c.updated_at} /></span></span>
-                <span className="small soft cut"><Inert text={nameOf(c.agent_id)} /> · {c.turns} {c.turns === 1 ? 'turn' : 'turns'}{c.state === 'completed' && ' · completed'}</span>
+                <span className="title-line">
+                  <span className="strong cut grow">
+                    <Inert text={c.title || nameOf(c.agent_id)} />
+                  </span>
+                  <span className="small faint">
+                    <Ago time={c.updated_at} />
+                  </span>
+                </span>
+                <span className="small soft cut">
+                  <Inert text={nameOf(c.agent_id)} /> · {c.turns} {c.turns === 1 ? 'turn' : 'turns'}
+                  {c.state === 'completed' && ' · completed'}
+                </span>
               </Link>
-            )) : query.isError ? <Failure error={query.error} /> : <Loading />}
-          {query.hasNextPage && <div className="state"><Button onClick={more}>Show more</Button></div>}
+            ))
+          ) : query.isError ? (
+            <Failure error={query.error} />
+          ) : (
+            <Loading />
+          )}
+          {query.hasNextPage && (
+            <div className="state">
+              <Button onClick={more}>Show more</Button>
+            </div>
+          )}
         </nav>
-        {id ? <Room key={id} id={id} isCompleted={open?.state === 'completed'} /> : (
-          <div className="panel chat-room"><Empty title="Choose a conversation">{can('member') && <Button kind="main" onClick={() => setStarting(true)}>New conversation</Button>}</Empty></div>
+        {id ? (
+          <Room key={id} id={id} isCompleted={open?.state === 'completed'} />
+        ) : (
+          <div className="panel chat-room">
+            <Empty title="Choose a conversation">
+              {can('member') && (
+                <Button kind="main" onClick={() => setStarting(true)}>
+                  New conversation
+                </Button>
+              )}
+            </Empty>
+          </div>
         )}
       </div>
       {isStarting && <StartDialog onClose={() => setStarting(false)} />}
@@ -59,7 +98,9 @@ function StartDialog({ onClose }: { onClose: () => void }) {
   const list = agents.data?.agents ?? [];
   const start = async () => {
     try {
-      const c = await ok(api.POST('/api/conversations', { body: { agent: agent || list[0]?.name || '', title: title || undefined } }));
+      const c = await ok(
+        api.POST('/api/conversations', { body: { agent: agent || list[0]?.name || '', title: title || undefined } }),
+      );
       void queries.invalidateQueries({ queryKey: ['conversations'] });
       onClose();
       void navigate({ to: '/chat/$id', params: { id: c.id } });
@@ -69,13 +110,34 @@ function StartDialog({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog title="New conversation" onClose={onClose}>
-      <form className="stack" onSubmit={(e) => { e.preventDefault(); void start(); }}>
+      <form
+        className="stack"
+        onSubmit={(e) => {
+          e.preventDefault();
+          void start();
+        }}
+      >
         {error !== null && <Failure error={error} />}
-        <Field label="Agent">{(id) => (
-          <select id={id} className="input" value={agent} onChange={(e) => setAgent(e.target.value)}>{list.map((a) => <option key={a.id} value={a.name}>{a.name}</option>)}</select>
-        )}</Field>
-        <Field label="Title (optional)">{(id) => <input id={id} className="input" value={title} onChange={(e) => setTitle(e.target.value)} />}</Field>
-        <div className="actions"><Button onClick={onClose}>Cancel</Button><Button kind="main" type="submit" disabled={list.length === 0}>Start</Button></div>
+        <Field label="Agent">
+          {(id) => (
+            <select id={id} className="input" value={agent} onChange={(e) => setAgent(e.target.value)}>
+              {list.map((a) => (
+                <option key={a.id} value={a.name}>
+                  {a.name}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        <Field label="Title (optional)">
+          {(id) => <input id={id} className="input" value={title} onChange={(e) => setTitle(e.target.value)} />}
+        </Field>
+        <div className="actions">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="main" type="submit" disabled={list.length === 0}>
+            Start
+          </Button>
+        </div>
       </form>
     </Dialog>
   );
@@ -111,7 +173,8 @@ function Room({ id, isCompleted }: { id: string; isCompleted: boolean }) {
   const [shown, setShown] = useState(PAGE);
   const fromEnd = useRef(0); // keeps what is read in place when earlier messages appear above it
   useLayoutEffect(() => {
-    if (scroller.current && fromEnd.current > 0) scroller.current.scrollTop = scroller.current.scrollHeight - fromEnd.current;
+    if (scroller.current && fromEnd.current > 0)
+      scroller.current.scrollTop = scroller.current.scrollHeight - fromEnd.current;
     fromEnd.current = 0;
   }, [shown]);
   useLayoutEffect(() => {
@@ -147,49 +210,143 @@ function Room({ id, isCompleted }: { id: string; isCompleted: boolean }) {
   };
   return (
     <section className="panel chat-room" aria-label="Conversation">
-      <div className="narrow-only" style={{ padding: '0.5rem' }}><Link className="btn" to="/chat">← Conversations</Link></div>
-      {error !== null && <Failure error={error} />}
-      <div className="chat-log" ref={scroller} role="log" aria-live="polite" aria-label="Messages" tabIndex={0}
-        onScroll={(e) => { const el = e.currentTarget; isAtEnd.current = el.scrollHeight - el.scrollTop - el.clientHeight < 60; }}>
-        {log.lines.length === 0 && state === 'open' && <Empty title="Nothing said yet"><p>Write a message below.</p></Empty>}
-        {hidden > 0 && <div className="state"><Button onClick={showEarlier}>Show {Math.min(hidden, PAGE)} earlier of {hidden}</Button></div>}
-        {log.lines.slice(hidden).map((line) => <LineView key={`${line.turn} ${line.key}`} line={line} conversation={id} onSend={send} />)}
-        {open && log.lines.at(-1)?.kind !== 'answer' && <p className="small soft" role="status">Working…</p>}
+      <div className="narrow-only" style={{ padding: '0.5rem' }}>
+        <Link className="btn" to="/chat">
+          ← Conversations
+        </Link>
       </div>
-      {state === 'closed' && <p className="small soft" role="status" style={{ padding: '0 1rem' }}>Connection lost. Reconnecting…</p>}
+      {error !== null && <Failure error={error} />}
+      <div
+        className="chat-log"
+        ref={scroller}
+        role="log"
+        aria-live="polite"
+        aria-label="Messages"
+        tabIndex={0}
+        onScroll={(e) => {
+          const el = e.currentTarget;
+          isAtEnd.current = el.scrollHeight - el.scrollTop - el.clientHeight < 60;
+        }}
+      >
+        {log.lines.length === 0 && state === 'open' && (
+          <Empty title="Nothing said yet">
+            <p>Write a message below.</p>
+          </Empty>
+        )}
+        {hidden > 0 && (
+          <div className="state">
+            <Button onClick={showEarlier}>
+              Show {Math.min(hidden, PAGE)} earlier of {hidden}
+            </Button>
+          </div>
+        )}
+        {log.lines.slice(hidden).map((line) => (
+          <LineView key={`${line.turn} ${line.key}`} line={line} conversation={id} onSend={send} />
+        ))}
+        {open && log.lines.at(-1)?.kind !== 'answer' && (
+          <p className="small soft" role="status">
+            Working…
+          </p>
+        )}
+      </div>
+      {state === 'closed' && (
+        <p className="small soft" role="status" style={{ padding: '0 1rem' }}>
+          Connection lost. Reconnecting…
+        </p>
+      )}
       {files.length > 0 && (
         <ul className="row wrap small" style={{ padding: '0.5rem 0.7rem 0' }} aria-label="Attachments">
-          {files.map((f, i) => <li key={i} className="tag">{f.name} <button className="btn quiet icon" aria-label={`Remove ${f.name}`} onClick={() => setFiles(files.filter((x) => x !== f))}>×</button></li>)}
+          {files.map((f, i) => (
+            <li key={i} className="tag">
+              {f.name}{' '}
+              <button
+                className="btn quiet icon"
+                aria-label={`Remove ${f.name}`}
+                onClick={() => setFiles(files.filter((x) => x !== f))}
+              >
+                ×
+              </button>
+            </li>
+          ))}
         </ul>
       )}
       {can('member') && !isCompleted && (
-        <form className="chat-form" onSubmit={(e) => { e.preventDefault(); submit(); }}>
-          <label className="btn icon" title="Attach files"><span aria-hidden>+</span><input className="hide" type="file" multiple aria-label="Attach files"
-            onChange={(e) => { void attach(e.target.files); e.target.value = ''; }} /></label>
-          <textarea className="input grow" rows={1} aria-label="Message" placeholder="Message" value={text} onChange={(e) => setText(e.target.value)}
-            onKeyDown={(e) => { if (e.key === 'Enter' && !e.shiftKey && !e.nativeEvent.isComposing) { e.preventDefault(); submit(); } }} />
+        <form
+          className="chat-form"
+          onSubmit={(e) => {
+            e.preventDefault();
+            submit();
+          }}
+        >
+          <label className="btn icon" title="Attach files">
+            <span aria-hidden>+</span>
+            <input
+              className="hide"
+              type="file"
+              multiple
+              aria-label="Attach files"
+              onChange={(e) => {
+                void attach(e.target.files);
+                e.target.value = '';
+              }}
+            />
+          </label>
+          <textarea
+            className="input grow"
+            rows={1}
+            aria-label="Message"
+            placeholder="Message"
+            value={text}
+            onChange={(e) => setText(e.target.value)}
+            onKeyDown={(e) => {
+              if (e.key === 'Enter' && !e.shiftKey && !e.nativeEvent.isComposing) {
+                e.preventDefault();
+                submit();
+              }
+            }}
+          />
           {open && <Button onClick={() => send({ type: 'cancel', turn_id: open })}>Cancel</Button>}
-          <Button kind="main" type="submit" disabled={state !== 'open' || (text.trim() === '' && files.length === 0)}>Send</Button>
+          <Button kind="main" type="submit" disabled={state !== 'open' || (text.trim() === '' && files.length === 0)}>
+            Send
+          </Button>
         </form>
       )}
     </section>
   );
 }
 
-function LineView({ line, conversation, onSend }: { line: Line; conversation: string; onSend: (frame: Record<string, unknown>) => boolean }) {
+function LineView({
+  line,
+  conversation,
+  onSend,
+}: {
+  line: Line;
+  conversation: string;
+  onSend: (frame: Record<string, unknown>) => boolean;
+}) {
   switch (line.kind) {
     case 'person':
       return (
         <div className="said me">
-          <p className="break"><Inert text={line.text} /></p>
-          {line.attachments?.map((a, i) => <p key={i} className="small soft">{a.name ?? a.media_type}</p>)}
+          <p className="break">
+            <Inert text={line.text} />
+          </p>
+          {line.attachments?.map((a, i) => (
+            <p key={i} className="small soft">
+              {a.name ?? a.media_type}
+            </p>
+          ))}
         </div>
       );
     case 'answer':
       return line.text === '' ? null : (
         <div className="said">
           <Markdown text={line.text} />
-          {line.cut && <p className="small faint">{line.cut === 'length' ? 'The answer was cut because it is too long.' : 'The model refused to go on.'}</p>}
+          {line.cut && (
+            <p className="small faint">
+              {line.cut === 'length' ? 'The answer was cut because it is too long.' : 'The model refused to go on.'}
+            </p>
+          )}
         </div>
       );
     case 'tool':
@@ -197,15 +354,33 @@ function LineView({ line, conversation, onSend }: { line: Line; conversation: st
     case 'media':
       return (
         <div className="said">
-          {line.text && <p><Inert text={line.text} /></p>}
+          {line.text && (
+            <p>
+              <Inert text={line.text} />
+            </p>
+          )}
           {line.attachments.map((a) => {
             const url = `/api/conversations/${conversation}/media/${a.hash}?workspace=${encodeURIComponent(currentWorkspace())}`;
-            return <p key={a.hash}><MediaLink conversation={conversation} hash={a.hash ?? ''} name={a.name ?? a.media_type} url={url} /></p>;
+            return (
+              <p key={a.hash}>
+                <MediaLink conversation={conversation} hash={a.hash ?? ''} name={a.name ?? a.media_type} url={url} />
+              </p>
+            );
           })}
         </div>
       );
     case 'end':
-      return <p className={line.state === 'failed' ? 'minus' : 'soft'} role="status">The turn {line.state === 'failed' ? 'failed' : 'was cancelled'}{line.message && <>: <Inert text={line.message} /></>}.</p>;
+      return (
+        <p className={line.state === 'failed' ? 'minus' : 'soft'} role="status">
+          The turn {line.state === 'failed' ? 'failed' : 'was cancelled'}
+          {line.message && (
+            <>
+              : <Inert text={line.message} />
+            </>
+          )}
+          .
+        </p>
+      );
   }
 }
 
@@ -213,7 +388,9 @@ function LineView({ line, conversation, onSend }: { line: Line; conversation: st
 function MediaLink({ conversation, hash, name }: { conversation: string; hash: string; name: string; url: string }) {
   const notify = useNotify();
   const save = async () => {
-    const answer = await fetch(`/api/conversations/${conversation}/media/${hash}`, { headers: { 'X-Workspace-Id': currentWorkspace() } });
+    const answer = await fetch(`/api/conversations/${conversation}/media/${hash}`, {
+      headers: { 'X-Workspace-Id': currentWorkspace() },
+    });
     if (!answer.ok) return notify.failed(new Error(`the file cannot be read (${answer.status})`));
     const url = URL.createObjectURL(new Blob([await answer.arrayBuffer()], { type: 'application/octet-stream' }));
     const link = document.createElement('a');
@@ -222,31 +399,61 @@ function MediaLink({ conversation, hash, name }: { conversation: string; hash: s
     link.click();
     setTimeout(() => URL.revokeObjectURL(url), 10_000);
   };
-  return <Button onClick={() => void save()}>Save <Inert text={name} /></Button>;
+  return (
+    <Button onClick={() => void save()}>
+      Save <Inert text={name} />
+    </Button>
+  );
 }
 
-function ToolLine({ line, onSend }: { line: Line & { kind: 'tool' }; onSend: (frame: Record<string, unknown>) => boolean }) {
+function ToolLine({
+  line,
+  onSend,
+}: {
+  line: Line & { kind: 'tool' };
+  onSend: (frame: Record<string, unknown>) => boolean;
+}) {
   const { can } = useAccess();
   const [isDenying, setDenying] = useState(false);
   const state = line.result !== undefined ? (line.isFailed ? 'failed' : 'done') : line.approval ? 'parked' : 'running';
   const waits = state === 'parked';
   return (
     <details className="tool-line" open={waits || undefined}>
-      <summary><span className="mono strong">{line.tool}</span><span className="grow" /><StateTag state={state} /></summary>
+      <summary>
+        <span className="mono strong">{line.tool}</span>
+        <span className="grow" />
+        <StateTag state={state} />
+      </summary>
       <div className="body">
         {line.preview && <PreviewView preview={line.preview} />}
         <ArgsView args={JSON.stringify(line.args ?? {})} />
         {line.result !== undefined && <JSONView text={line.result} label="Result" />}
-        {line.operation && <Link to="/operations/$id" params={{ id: line.operation }}>Explain, undo</Link>}
+        {line.operation && (
+          <Link to="/operations/$id" params={{ id: line.operation }}>
+            Explain, undo
+          </Link>
+        )}
         {waits && can('member') && (
           <div className="row">
-            <Button kind="main" onClick={() => onSend({ type: 'approve', approval_id: line.approval })}>Approve</Button>
+            <Button kind="main" onClick={() => onSend({ type: 'approve', approval_id: line.approval })}>
+              Approve
+            </Button>
             <Button onClick={() => setDenying(true)}>Deny…</Button>
           </div>
         )}
       </div>
-      {isDenying && <Reason title={`Deny ${line.tool}?`} verb="Deny" help="The agent receives this text." onClose={() => setDenying(false)}
-        onGive={async (comment) => { onSend({ type: 'deny', approval_id: line.approval, comment }); setDenying(false); }} />}
+      {isDenying && (
+        <Reason
+          title={`Deny ${line.tool}?`}
+          verb="Deny"
+          help="The agent receives this text."
+          onClose={() => setDenying(false)}
+          onGive={async (comment) => {
+            onSend({ type: 'deny', approval_id: line.approval, comment });
+            setDenying(false);
+          }}
+        />
+      )}
     </details>
   );
 }

@@ -29,16 +29,29 @@ export function useConversation(id: string) {
     seq.current = 0;
     const connect = () => {
       const after = seq.current;
-      const url = new URL(`/conversations/${id}?workspace=${encodeURIComponent(currentWorkspace())}&after=${after}`, location.href);
+      const url = new URL(
+        `/conversations/${id}?workspace=${encodeURIComponent(currentWorkspace())}&after=${after}`,
+        location.href,
+      );
       url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
       const ws = new WebSocket(url, ['reeve']);
       socket.current = ws;
       let pending: Frame[] = [];
-      ws.onopen = () => { failures = 0; setState('open'); setError(null); };
+      ws.onopen = () => {
+        failures = 0;
+        setState('open');
+        setError(null);
+      };
       ws.onmessage = (m: MessageEvent<string>) => {
         const frame = JSON.parse(m.data) as Frame;
-        if (frame.type === 'error' && frame.seq === undefined) setRefused([frame.message, frame.hint].filter(Boolean).join('. '));
-        if (pending.length === 0) requestAnimationFrame(() => { const batch = pending; pending = []; if (!isOver) dispatch(batch); });
+        if (frame.type === 'error' && frame.seq === undefined)
+          setRefused([frame.message, frame.hint].filter(Boolean).join('. '));
+        if (pending.length === 0)
+          requestAnimationFrame(() => {
+            const batch = pending;
+            pending = [];
+            if (!isOver) dispatch(batch);
+          });
         pending.push(frame);
       };
       ws.onclose = () => {
@@ -48,9 +61,14 @@ export function useConversation(id: string) {
         // A browser cannot see why a WebSocket was refused; the list of frames says it.
         ok(api.GET('/api/conversations/{id}/frames', { params: { path: { id }, query: { after, limit: 1 } } }))
           .catch((e: ApiError) => {
-            if (e.code === 'STALE') { dispatch('reset'); seq.current = 0; } else if (e.status !== 0) setError(e);
+            if (e.code === 'STALE') {
+              dispatch('reset');
+              seq.current = 0;
+            } else if (e.status !== 0) setError(e);
           })
-          .finally(() => { if (!isOver) timer = setTimeout(connect, Math.min(10_000, 500 * 2 ** failures)); });
+          .finally(() => {
+            if (!isOver) timer = setTimeout(connect, Math.min(10_000, 500 * 2 ** failures));
+          });
       };
     };
     connect();

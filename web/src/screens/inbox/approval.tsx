@@ -21,22 +21,42 @@ import { subtitle } from './entries';
  * ApprovalCard shows a call that waits for a person, and decides on it. The decision names the hash of the shown card,
  * so that the server refuses it if the card is no longer current.
  */
-export function ApprovalCard({ id, onDone, onReplaced }: { id: string; onDone?: () => void; onReplaced?: (id: string) => void }) {
+export function ApprovalCard({
+  id,
+  onDone,
+  onReplaced,
+}: {
+  id: string;
+  onDone?: () => void;
+  onReplaced?: (id: string) => void;
+}) {
   const { can } = useAccess();
-  const query = useLive(['approval', id],
-    (signal) => ok(api.GET('/api/approvals/{id}/card', { params: { path: { id } }, signal })), { topics: ['approvals'], id });
+  const query = useLive(
+    ['approval', id],
+    (signal) => ok(api.GET('/api/approvals/{id}/card', { params: { path: { id } }, signal })),
+    { topics: ['approvals'], id },
+  );
   // The keys belong to the entry, not to its loaded card: the list of keys is complete while the card still loads.
   // A decision needs the card, so keys do nothing before it is shown.
   const actions = useRef<Actions>({});
   const card = query.data;
-  useKeys('Approval', can('member') && (!card || card.approval.state === 'pending') ? [
-    { keys: 'a', label: 'Approve', run: () => actions.current.approve?.() },
-    { keys: 'd', label: 'Deny with a reason', run: () => actions.current.deny?.() },
-    ...(card && !card.can_edit ? [] : [{ keys: 'e', label: 'Edit the arguments', run: () => actions.current.edit?.() }]),
-  ] : []);
+  useKeys(
+    'Approval',
+    can('member') && (!card || card.approval.state === 'pending')
+      ? [
+          { keys: 'a', label: 'Approve', run: () => actions.current.approve?.() },
+          { keys: 'd', label: 'Deny with a reason', run: () => actions.current.deny?.() },
+          ...(card && !card.can_edit
+            ? []
+            : [{ keys: 'e', label: 'Edit the arguments', run: () => actions.current.edit?.() }]),
+        ]
+      : [],
+  );
   return (
     <section className="panel">
-      <Ready query={query}>{(c) => <Card key={c.shown_hash} card={c} actions={actions} onDone={onDone} onReplaced={onReplaced} />}</Ready>
+      <Ready query={query}>
+        {(c) => <Card key={c.shown_hash} card={c} actions={actions} onDone={onDone} onReplaced={onReplaced} />}
+      </Ready>
     </section>
   );
 }
@@ -47,8 +67,16 @@ interface Actions {
   edit?: () => void;
 }
 
-function Card({ card, actions, onDone, onReplaced }: {
-  card: Schemas['ApprovalCard']; actions: RefObject<Actions>; onDone?: () => void; onReplaced?: (id: string) => void;
+function Card({
+  card,
+  actions,
+  onDone,
+  onReplaced,
+}: {
+  card: Schemas['ApprovalCard'];
+  actions: RefObject<Actions>;
+  onDone?: () => void;
+  onReplaced?: (id: string) => void;
 }) {
   const { approval } = card;
   const { can } = useAccess();
@@ -63,9 +91,12 @@ function Card({ card, actions, onDone, onReplaced }: {
   const decide = async (decision: 'approve' | 'deny', comment = '') => {
     setBusy(true);
     try {
-      await ok(api.POST('/api/approvals/{id}/decision', {
-        params: { path: { id: approval.id } }, body: { decision, comment: comment || undefined, shown_hash: card.shown_hash },
-      }));
+      await ok(
+        api.POST('/api/approvals/{id}/decision', {
+          params: { path: { id: approval.id } },
+          body: { decision, comment: comment || undefined, shown_hash: card.shown_hash },
+        }),
+      );
       notify.done(decision === 'approve' ? `Approved ${approval.tool}` : `Denied ${approval.tool}`);
       onDone?.();
     } catch (e) {
@@ -76,50 +107,113 @@ function Card({ card, actions, onDone, onReplaced }: {
     void queries.invalidateQueries({ predicate: (q) => ['inbox', 'approval'].includes(String(q.queryKey[0])) });
   };
   useEffect(() => {
-    actions.current = mayDecide ? {
-      approve: () => void decide('approve'), deny: () => setDenying(true), edit: () => card.can_edit && setEditing(true),
-    } : {};
-    return () => { actions.current = {}; };
+    actions.current = mayDecide
+      ? {
+          approve: () => void decide('approve'),
+          deny: () => setDenying(true),
+          edit: () => card.can_edit && setEditing(true),
+        }
+      : {};
+    return () => {
+      actions.current = {};
+    };
   });
 
   return (
     <>
-      <header><CardTitle tool={approval.tool} args={subtitle(approval.args)} state={approval.state} /></header>
+      <header>
+        <CardTitle tool={approval.tool} args={subtitle(approval.args)} state={approval.state} />
+      </header>
       {card.proposed && (
         <div className="body stack tight">
           <h3>What a person changed</h3>
           <CompareView before={card.proposed.args} after={approval.args} title="Proposed and changed arguments" />
-          <p className="small"><Link to="/approvals/$id" params={{ id: card.proposed.approval_id }}>The call as the agent proposed it</Link></p>
+          <p className="small">
+            <Link to="/approvals/$id" params={{ id: card.proposed.approval_id }}>
+              The call as the agent proposed it
+            </Link>
+          </p>
         </div>
       )}
-      <CallBody call={approval} isHidden={card.hidden} reveal={isOpen ? approval.id : undefined} facts={[
-        ['Run', card.run_id && <Link key="r" to="/runs/$id" params={{ id: card.run_id }}><Id id={card.run_id} /></Link>],
-        ['Cost so far', formatAmount(card.spent)],
-        ['Expires', isOpen && <Ago key="e" time={approval.expires_at} />],
-        ['Decided', approval.decided_by && <span key="d"><Inert text={approval.decided_by} />, <Ago time={approval.decided_at} /></span>],
-        ['Comment', approval.comment && <Inert key="c" text={approval.comment} />],
-      ]} />
-      {isOpen ? can('member') && (
-        <footer className="sticky-foot">
-          <Button kind="main" disabled={isBusy} onClick={() => void decide('approve')}>Approve <kbd>a</kbd></Button>
-          <Button disabled={isBusy} onClick={() => setDenying(true)}>Deny… <kbd>d</kbd></Button>
-          {card.can_edit && <Button kind="quiet" disabled={isBusy} onClick={() => setEditing(true)}>Edit… <kbd>e</kbd></Button>}
-        </footer>
+      <CallBody
+        call={approval}
+        isHidden={card.hidden}
+        reveal={isOpen ? approval.id : undefined}
+        facts={[
+          [
+            'Run',
+            card.run_id && (
+              <Link key="r" to="/runs/$id" params={{ id: card.run_id }}>
+                <Id id={card.run_id} />
+              </Link>
+            ),
+          ],
+          ['Cost so far', formatAmount(card.spent)],
+          ['Expires', isOpen && <Ago key="e" time={approval.expires_at} />],
+          [
+            'Decided',
+            approval.decided_by && (
+              <span key="d">
+                <Inert text={approval.decided_by} />, <Ago time={approval.decided_at} />
+              </span>
+            ),
+          ],
+          ['Comment', approval.comment && <Inert key="c" text={approval.comment} />],
+        ]}
+      />
+      {isOpen ? (
+        can('member') && (
+          <footer className="sticky-foot">
+            <Button kind="main" disabled={isBusy} onClick={() => void decide('approve')}>
+              Approve <kbd>a</kbd>
+            </Button>
+            <Button disabled={isBusy} onClick={() => setDenying(true)}>
+              Deny… <kbd>d</kbd>
+            </Button>
+            {card.can_edit && (
+              <Button kind="quiet" disabled={isBusy} onClick={() => setEditing(true)}>
+                Edit… <kbd>e</kbd>
+              </Button>
+            )}
+          </footer>
+        )
       ) : (
         <footer className="sticky-foot">
           <span className="soft">{LOCKED[approval.state] ?? `This call is ${approval.state}.`}</span>
-          {card.replaced_by && <Link className="btn main" to="/approvals/$id" params={{ id: card.replaced_by }}>
-            {approval.state === 'replaced' ? 'See the changed call' : 'See what it would do now'}</Link>}
-          <Link className={card.replaced_by ? 'btn' : 'btn main'} to="/operations/$id" params={{ id: approval.operation_id }}>See what happened</Link>
+          {card.replaced_by && (
+            <Link className="btn main" to="/approvals/$id" params={{ id: card.replaced_by }}>
+              {approval.state === 'replaced' ? 'See the changed call' : 'See what it would do now'}
+            </Link>
+          )}
+          <Link
+            className={card.replaced_by ? 'btn' : 'btn main'}
+            to="/operations/$id"
+            params={{ id: approval.operation_id }}
+          >
+            See what happened
+          </Link>
         </footer>
       )}
-      {isDenying && <Reason title={`Deny ${approval.tool}?`} verb="Deny" help="The agent receives this text."
-        onClose={() => setDenying(false)} onGive={(text) => decide('deny', text)} />}
-      {isEditing && <EditDialog card={card} onClose={() => setEditing(false)} onEdited={(id) => {
-        setEditing(false);
-        notify.done('The changed call waits for approval; the first one is replaced');
-        onReplaced?.(id);
-      }} />}
+      {isDenying && (
+        <Reason
+          title={`Deny ${approval.tool}?`}
+          verb="Deny"
+          help="The agent receives this text."
+          onClose={() => setDenying(false)}
+          onGive={(text) => decide('deny', text)}
+        />
+      )}
+      {isEditing && (
+        <EditDialog
+          card={card}
+          onClose={() => setEditing(false)}
+          onEdited={(id) => {
+            setEditing(false);
+            notify.done('The changed call waits for approval; the first one is replaced');
+            onReplaced?.(id);
+          }}
+        />
+      )}
     </>
   );
 }
@@ -133,11 +227,21 @@ const LOCKED: Record<string, string> = {
 };
 
 // EditDialog changes the arguments of a call. The change becomes a new call, which waits for its own approval.
-function EditDialog({ card, onClose, onEdited }: { card: Schemas['ApprovalCard']; onClose: () => void; onEdited: (id: string) => void }) {
+function EditDialog({
+  card,
+  onClose,
+  onEdited,
+}: {
+  card: Schemas['ApprovalCard'];
+  onClose: () => void;
+  onEdited: (id: string) => void;
+}) {
   const { approval } = card;
   const tools = useTools();
   const queries = useQueryClient();
-  const [value, setValue] = useState<Record<string, unknown>>(() => JSON.parse(approval.args) as Record<string, unknown>);
+  const [value, setValue] = useState<Record<string, unknown>>(
+    () => JSON.parse(approval.args) as Record<string, unknown>,
+  );
   const [comment, setComment] = useState('');
   const [error, setError] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
@@ -148,9 +252,12 @@ function EditDialog({ card, onClose, onEdited }: { card: Schemas['ApprovalCard']
     setBusy(true);
     setError(null);
     try {
-      const next = await ok(api.POST('/api/approvals/{id}/edit', {
-        params: { path: { id: approval.id } }, body: { args: value, comment: comment || undefined, shown_hash: card.shown_hash },
-      }));
+      const next = await ok(
+        api.POST('/api/approvals/{id}/edit', {
+          params: { path: { id: approval.id } },
+          body: { args: value, comment: comment || undefined, shown_hash: card.shown_hash },
+        }),
+      );
       void queries.invalidateQueries({ predicate: (q) => ['inbox', 'approval'].includes(String(q.queryKey[0])) });
       onEdited(next.id);
     } catch (e) {
@@ -160,9 +267,21 @@ function EditDialog({ card, onClose, onEdited }: { card: Schemas['ApprovalCard']
   };
   return (
     <Dialog title={`Edit ${approval.tool}`} wide onClose={onClose}>
-      <form className="stack" onSubmit={(e) => { e.preventDefault(); void save(); }}>
-        <p className="soft">The changed arguments make a new call. It asks again, with a fresh preview; this one does not run.</p>
-        {tools.isPending ? <Loading rows={3} /> : <SchemaForm schema={tool?.parameters ?? { additionalProperties: true }} value={value} onChange={setValue} />}
+      <form
+        className="stack"
+        onSubmit={(e) => {
+          e.preventDefault();
+          void save();
+        }}
+      >
+        <p className="soft">
+          The changed arguments make a new call. It asks again, with a fresh preview; this one does not run.
+        </p>
+        {tools.isPending ? (
+          <Loading rows={3} />
+        ) : (
+          <SchemaForm schema={tool?.parameters ?? { additionalProperties: true }} value={value} onChange={setValue} />
+        )}
         {!isSame && <CompareView before={approval.args} after={after} title="Your changes" />}
         <Field label="Comment (optional)" help="The agent receives it with the changed arguments.">
           {(id) => <input id={id} className="input" value={comment} onChange={(e) => setComment(e.target.value)} />}
@@ -170,7 +289,9 @@ function EditDialog({ card, onClose, onEdited }: { card: Schemas['ApprovalCard']
         {error !== null && <Failure error={error} />}
         <div className="actions">
           <Button onClick={onClose}>Cancel</Button>
-          <Button kind="main" type="submit" disabled={isBusy || isSame}>Replace the call</Button>
+          <Button kind="main" type="submit" disabled={isBusy || isSame}>
+            Replace the call
+          </Button>
         </div>
       </form>
     </Dialog>
@@ -178,22 +299,48 @@ function EditDialog({ card, onClose, onEdited }: { card: Schemas['ApprovalCard']
 }
 
 /** Reason asks for a text and then acts. */
-export function Reason({ title, verb, help, onClose, onGive }: {
-  title: string; verb: string; help: string; onClose: () => void; onGive: (text: string) => Promise<void>;
+export function Reason({
+  title,
+  verb,
+  help,
+  onClose,
+  onGive,
+}: {
+  title: string;
+  verb: string;
+  help: string;
+  onClose: () => void;
+  onGive: (text: string) => Promise<void>;
 }) {
   const [text, setText] = useState('');
   return (
     <Dialog title={title} onClose={onClose}>
-      <form className="stack" onSubmit={(e) => { e.preventDefault(); void onGive(text); }}>
+      <form
+        className="stack"
+        onSubmit={(e) => {
+          e.preventDefault();
+          void onGive(text);
+        }}
+      >
         <Field label="Reason" help={help}>
           {(id) => (
-            <textarea id={id} className="input" autoFocus value={text} onChange={(e) => setText(e.target.value)}
-              onKeyDown={(e) => { if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) void onGive(text); }} />
+            <textarea
+              id={id}
+              className="input"
+              autoFocus
+              value={text}
+              onChange={(e) => setText(e.target.value)}
+              onKeyDown={(e) => {
+                if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) void onGive(text);
+              }}
+            />
           )}
         </Field>
         <div className="actions">
           <Button onClick={onClose}>Cancel</Button>
-          <Button kind="bad" type="submit">{verb}</Button>
+          <Button kind="bad" type="submit">
+            {verb}
+          </Button>
         </div>
       </form>
     </Dialog>

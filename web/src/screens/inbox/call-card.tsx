@@ -23,9 +23,25 @@ export const EFFECTS: Record<string, string> = {
 const HIDDEN = '[REDACTED]';
 
 /** CallBody shows what a call would do: reason, the change, arguments, and facts for the decision. */
-export function CallBody({ call, facts = [], isHidden, reveal, previewLabel = 'What would change' }: {
-  call: { agent_id: string; tool: string; args: string; preview?: string; reason?: string; why?: string; created_at: string;
-    operation_id?: string; call_id: string; state: string };
+export function CallBody({
+  call,
+  facts = [],
+  isHidden,
+  reveal,
+  previewLabel = 'What would change',
+}: {
+  call: {
+    agent_id: string;
+    tool: string;
+    args: string;
+    preview?: string;
+    reason?: string;
+    why?: string;
+    created_at: string;
+    operation_id?: string;
+    call_id: string;
+    state: string;
+  };
   facts?: [string, ReactNode][];
   previewLabel?: string;
   isHidden?: boolean;
@@ -34,8 +50,12 @@ export function CallBody({ call, facts = [], isHidden, reveal, previewLabel = 'W
   const { can } = useAccess();
   const [isRevealed, setRevealed] = useState(false);
   const secret = useQuery({
-    queryKey: ['revealed', reveal, call.call_id], enabled: isRevealed && reveal !== undefined, gcTime: 0, staleTime: 0,
-    queryFn: ({ signal }) => ok(api.GET('/api/approvals/{id}/revealed', { params: { path: { id: reveal ?? '' } }, signal })),
+    queryKey: ['revealed', reveal, call.call_id],
+    enabled: isRevealed && reveal !== undefined,
+    gcTime: 0,
+    staleTime: 0,
+    queryFn: ({ signal }) =>
+      ok(api.GET('/api/approvals/{id}/revealed', { params: { path: { id: reveal ?? '' } }, signal })),
   });
   const shown = isRevealed && secret.data ? secret.data : null;
   const args = shown?.args ?? call.args;
@@ -55,8 +75,14 @@ export function CallBody({ call, facts = [], isHidden, reveal, previewLabel = 'W
       {hides && (
         <div className="row wrap small">
           <Tag tone="wait">{shown ? 'shown' : 'hidden'}</Tag>
-          {shown ? <span>The secrets of this call are visible on this page.</span>
-            : <span>A stored secret is part of this call. It is shown as <code>{HIDDEN}</code>.{reveal && !can('owner') && ' An owner can show it.'}</span>}
+          {shown ? (
+            <span>The secrets of this call are visible on this page.</span>
+          ) : (
+            <span>
+              A stored secret is part of this call. It is shown as <code>{HIDDEN}</code>.
+              {reveal && !can('owner') && ' An owner can show it.'}
+            </span>
+          )}
           {reveal && can('owner') && (
             <Button onClick={() => setRevealed(!isRevealed)}>{isRevealed ? 'Hide' : 'Show what is hidden'}</Button>
           )}
@@ -73,18 +99,36 @@ export function CallBody({ call, facts = [], isHidden, reveal, previewLabel = 'W
         <h3>Arguments</h3>
         <ArgsView args={args} />
       </section>
-      <Facts facts={[
-        ['Agent', <Link key="a" to="/agents/$id" params={{ id: call.agent_id }}><Inert text={nameOf(call.agent_id)} /></Link>],
-        ['Tool', <Link key="t" to="/tools/$id" params={{ id: call.tool }}>{call.tool}</Link>],
-        ['Why it waits', call.why && <Inert text={call.why} />],
-        ['Effect', tool && `${tool.effect}: ${EFFECTS[tool.effect] ?? ''}`],
-        ['Risk', tool?.risk],
-        ['Cost', tool?.cost?.micros ? `$${(tool.cost.micros / 1e6).toFixed(4)}` : undefined],
-        ['Asked', <Ago key="c" time={call.created_at} />],
-        ...facts,
-        ['Explanation', call.operation_id && (
-          <Link key="o" to="/operations/$id" params={{ id: call.operation_id }}>every step of the gate <Id id={call.operation_id} /></Link>)],
-      ]} />
+      <Facts
+        facts={[
+          [
+            'Agent',
+            <Link key="a" to="/agents/$id" params={{ id: call.agent_id }}>
+              <Inert text={nameOf(call.agent_id)} />
+            </Link>,
+          ],
+          [
+            'Tool',
+            <Link key="t" to="/tools/$id" params={{ id: call.tool }}>
+              {call.tool}
+            </Link>,
+          ],
+          ['Why it waits', call.why && <Inert text={call.why} />],
+          ['Effect', tool && `${tool.effect}: ${EFFECTS[tool.effect] ?? ''}`],
+          ['Risk', tool?.risk],
+          ['Cost', tool?.cost?.micros ? `$${(tool.cost.micros / 1e6).toFixed(4)}` : undefined],
+          ['Asked', <Ago key="c" time={call.created_at} />],
+          ...facts,
+          [
+            'Explanation',
+            call.operation_id && (
+              <Link key="o" to="/operations/$id" params={{ id: call.operation_id }}>
+                every step of the gate <Id id={call.operation_id} />
+              </Link>
+            ),
+          ],
+        ]}
+      />
     </div>
   );
 }
@@ -94,7 +138,10 @@ export function CardTitle({ tool, args, state }: { tool: string; args?: string; 
   return (
     <>
       <h2 className="grow cut">
-        {tool} <span className="soft"><Inert text={shorten(args)} /></span>
+        {tool}{' '}
+        <span className="soft">
+          <Inert text={shorten(args)} />
+        </span>
       </h2>
       <StateTag state={state} />
     </>

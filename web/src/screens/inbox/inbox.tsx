@@ -17,9 +17,7 @@ export function InboxScreen() {
   const inbox = useInbox();
   return (
     <Page title="Inbox">
-      <Ready query={inbox}>
-        {(data) => <Entries entries={listEntries(data)} hasMore={Boolean(data.more)} />}
-      </Ready>
+      <Ready query={inbox}>{(data) => <Entries entries={listEntries(data)} hasMore={Boolean(data.more)} />}</Ready>
     </Page>
   );
 }
@@ -60,11 +58,12 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
     const at = current ? entries.indexOf(current) : 0;
     open((entries[at + 1] ?? entries[at - 1] ?? entries[at])?.key); // the last entry stays, with what came of it
   };
-  const toggle = (key: string) => setPicked((old) => {
-    const next = new Set(old);
-    if (!next.delete(key)) next.add(key);
-    return next;
-  });
+  const toggle = (key: string) =>
+    setPicked((old) => {
+      const next = new Set(old);
+      if (!next.delete(key)) next.add(key);
+      return next;
+    });
   const decidable = entries.filter((e) => e.kind === 'approval' || e.kind === 'proposal');
   const decideAll = async (isApproved: boolean, comment?: string) => {
     setDenying(false);
@@ -102,7 +101,9 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
         {picked.size > 0 && (
           <header className="row wrap" role="group" aria-label="Selected entries">
             <span className="grow small">{picked.size} selected</span>
-            <Button kind="main" onClick={() => void decideAll(true)}>Approve all</Button>
+            <Button kind="main" onClick={() => void decideAll(true)}>
+              Approve all
+            </Button>
             <Button onClick={() => setDenying(true)}>Deny all…</Button>
           </header>
         )}
@@ -111,29 +112,57 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
           if (rows.length === 0) return null;
           return (
             <section key={kind} aria-label={label}>
-              <h2>{label} <span className="num">{rows.length}</span></h2>
+              <h2>
+                {label} <span className="num">{rows.length}</span>
+              </h2>
               <ul>
                 {rows.map((entry) => (
                   <li key={entry.key}>
-                    <Row entry={entry} isCurrent={entry === current} isPicked={picked.has(entry.key)}
-                      outcome={outcomes.get(entry.key)} onOpen={() => open(entry.key)}
-                      onPick={can('member') && (kind === 'approval' || kind === 'proposal') ? () => toggle(entry.key) : undefined} />
+                    <Row
+                      entry={entry}
+                      isCurrent={entry === current}
+                      isPicked={picked.has(entry.key)}
+                      outcome={outcomes.get(entry.key)}
+                      onOpen={() => open(entry.key)}
+                      onPick={
+                        can('member') && (kind === 'approval' || kind === 'proposal')
+                          ? () => toggle(entry.key)
+                          : undefined
+                      }
+                    />
                   </li>
                 ))}
               </ul>
             </section>
           );
         })}
-        {hasMore && <p className="state small">There is more than the inbox shows at once. Decide on some to see the next.</p>}
+        {hasMore && (
+          <p className="state small">There is more than the inbox shows at once. Decide on some to see the next.</p>
+        )}
       </div>
       <div className="inbox-card stack">
-        <div className="narrow-only"><Button onClick={() => open(undefined)}>← Inbox</Button></div>
-        {current ? <Card entry={current} onDone={afterDecision} onReplaced={open} /> : isGone && search.open ? (
-          <Gone id={search.open} hasNext={entries.length > 0} onNext={() => open(entries[lastAt.current]?.key ?? entries[0]?.key)} />
+        <div className="narrow-only">
+          <Button onClick={() => open(undefined)}>← Inbox</Button>
+        </div>
+        {current ? (
+          <Card entry={current} onDone={afterDecision} onReplaced={open} />
+        ) : isGone && search.open ? (
+          <Gone
+            id={search.open}
+            hasNext={entries.length > 0}
+            onNext={() => open(entries[lastAt.current]?.key ?? entries[0]?.key)}
+          />
         ) : null}
       </div>
-      {isDenying && <Reason title={`Deny ${picked.size} selected?`} verb="Deny all" help="Each agent receives this text."
-        onClose={() => setDenying(false)} onGive={(text) => decideAll(false, text)} />}
+      {isDenying && (
+        <Reason
+          title={`Deny ${picked.size} selected?`}
+          verb="Deny all"
+          help="Each agent receives this text."
+          onClose={() => setDenying(false)}
+          onGive={(text) => decideAll(false, text)}
+        />
+      )}
     </div>
   );
 }
@@ -141,15 +170,32 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
 function decideOne(entry: Entry, isApproved: boolean, comment?: string): Promise<unknown> {
   const params = { path: { id: entry.key } };
   if (entry.kind === 'approval') {
-    return ok(api.POST('/api/approvals/{id}/decision',
-      { params, body: { decision: isApproved ? 'approve' : 'deny', comment: comment || undefined } }));
+    return ok(
+      api.POST('/api/approvals/{id}/decision', {
+        params,
+        body: { decision: isApproved ? 'approve' : 'deny', comment: comment || undefined },
+      }),
+    );
   }
-  return isApproved ? ok(api.POST('/api/proposals/{id}/accept', { params, body: {} }))
+  return isApproved
+    ? ok(api.POST('/api/proposals/{id}/accept', { params, body: {} }))
     : ok(api.POST('/api/proposals/{id}/reject', { params, body: { comment: comment || undefined } }));
 }
 
-function Row({ entry, isCurrent, isPicked, outcome, onOpen, onPick }: {
-  entry: Entry; isCurrent: boolean; isPicked: boolean; outcome?: Outcome; onOpen: () => void; onPick?: () => void;
+function Row({
+  entry,
+  isCurrent,
+  isPicked,
+  outcome,
+  onOpen,
+  onPick,
+}: {
+  entry: Entry;
+  isCurrent: boolean;
+  isPicked: boolean;
+  outcome?: Outcome;
+  onOpen: () => void;
+  onPick?: () => void;
 }) {
   const nameOf = useAgentName();
   const sub = 'args' in entry.data ? subtitle(entry.data.args) : '';
@@ -158,13 +204,29 @@ function Row({ entry, isCurrent, isPicked, outcome, onOpen, onPick }: {
       {onPick && <input type="checkbox" aria-label={`Select ${entry.title}`} checked={isPicked} onChange={onPick} />}
       <button className="entry-open" onClick={onOpen} aria-current={isCurrent || undefined}>
         <span className="title-line">
-          <span className="strong cut grow"><Inert text={entry.title} /></span>
-          {entry.at && <span className="small faint"><Ago time={entry.at} /></span>}
+          <span className="strong cut grow">
+            <Inert text={entry.title} />
+          </span>
+          {entry.at && (
+            <span className="small faint">
+              <Ago time={entry.at} />
+            </span>
+          )}
         </span>
         <span className="small soft cut" style={{ display: 'block' }}>
-          <Inert text={nameOf(entry.agent)} />{sub && <> · <Inert text={sub} /></>}
+          <Inert text={nameOf(entry.agent)} />
+          {sub && (
+            <>
+              {' '}
+              · <Inert text={sub} />
+            </>
+          )}
         </span>
-        {outcome && !outcome.isOk && <span className="small minus"><Inert text={outcome.text} /></span>}
+        {outcome && !outcome.isOk && (
+          <span className="small minus">
+            <Inert text={outcome.text} />
+          </span>
+        )}
       </button>
     </div>
   );
@@ -194,10 +256,28 @@ function Card({ entry, onDone, onReplaced }: { entry: Entry; onDone: () => void;
 function Gone({ id, hasNext, onNext }: { id: string; hasNext: boolean; onNext: () => void }) {
   return (
     <>
-      {id.startsWith('apr_') ? <ApprovalCard id={id} /> : id.startsWith('prop_') ? <ProposalCard id={id} /> : (
-        <div className="panel"><Empty title="This is answered" /></div>
+      {id.startsWith('apr_') ? (
+        <ApprovalCard id={id} />
+      ) : id.startsWith('prop_') ? (
+        <ProposalCard id={id} />
+      ) : (
+        <div className="panel">
+          <Empty title="This is answered">
+            <p>Go on with the next entry.</p>
+          </Empty>
+        </div>
       )}
-      <div><Button onClick={onNext}>{hasNext ? <>Next entry <kbd>j</kbd></> : 'Close'}</Button></div>
+      <div>
+        <Button onClick={onNext}>
+          {hasNext ? (
+            <>
+              Next entry <kbd>j</kbd>
+            </>
+          ) : (
+            'Close'
+          )}
+        </Button>
+      </div>
     </>
   );
 }

@@ -40,49 +40,101 @@ export function ProposalCard({ id, onDone }: { id: string; onDone?: () => void }
   const { can } = useAccess();
   const { isBusy, decide } = useDecision(onDone);
   const [isRejecting, setRejecting] = useState(false);
-  const query = useLive(['proposal', id],
-    (signal) => ok(api.GET('/api/proposals/{id}', { params: { path: { id } }, signal })), { topics: ['proposals'], id });
+  const query = useLive(
+    ['proposal', id],
+    (signal) => ok(api.GET('/api/proposals/{id}', { params: { path: { id } }, signal })),
+    { topics: ['proposals'], id },
+  );
   const p = query.data;
   const mayDecide = p?.state === 'pending' && can('member') && !isBusy;
-  const accept = () => decide(() => ok(api.POST('/api/proposals/{id}/accept', { params: { path: { id } }, body: {} })),
-    `Accepted ${p?.tool}`);
+  const accept = () =>
+    decide(
+      () => ok(api.POST('/api/proposals/{id}/accept', { params: { path: { id } }, body: {} })),
+      `Accepted ${p?.tool}`,
+    );
   const reject = async (comment: string) => {
     setRejecting(false);
-    await decide(() => ok(api.POST('/api/proposals/{id}/reject', { params: { path: { id } }, body: { comment: comment || undefined } })),
-      `Rejected ${p?.tool}`);
+    await decide(
+      () =>
+        ok(
+          api.POST('/api/proposals/{id}/reject', { params: { path: { id } }, body: { comment: comment || undefined } }),
+        ),
+      `Rejected ${p?.tool}`,
+    );
   };
-  useKeys('Proposal', mayDecide ? [
-    { keys: 'a', label: 'Accept', run: () => void accept() },
-    { keys: 'd', label: 'Reject with a reason', run: () => setRejecting(true) },
-  ] : []);
+  useKeys(
+    'Proposal',
+    mayDecide
+      ? [
+          { keys: 'a', label: 'Accept', run: () => void accept() },
+          { keys: 'd', label: 'Reject with a reason', run: () => setRejecting(true) },
+        ]
+      : [],
+  );
   return (
     <section className="panel">
       <Ready query={query}>
         {(p) => (
           <>
-            <header><CardTitle tool={p.tool} args={subtitle(p.args)} state={p.state} /></header>
-            <CallBody call={p} facts={[
-              ['Change set', <Link key="s" to="/change-sets/$id" params={{ id: p.set_id }}>all proposals of this run</Link>],
-              ['Message', p.message && <Inert key="m" text={p.message} />],
-              ['Decided', p.decided_by && <span key="d"><Inert text={p.decided_by} />, <Ago time={p.decided_at} /></span>],
-            ]} />
+            <header>
+              <CardTitle tool={p.tool} args={subtitle(p.args)} state={p.state} />
+            </header>
+            <CallBody
+              call={p}
+              facts={[
+                [
+                  'Change set',
+                  <Link key="s" to="/change-sets/$id" params={{ id: p.set_id }}>
+                    all proposals of this run
+                  </Link>,
+                ],
+                ['Message', p.message && <Inert key="m" text={p.message} />],
+                [
+                  'Decided',
+                  p.decided_by && (
+                    <span key="d">
+                      <Inert text={p.decided_by} />, <Ago time={p.decided_at} />
+                    </span>
+                  ),
+                ],
+              ]}
+            />
             {p.state === 'pending' && can('member') && (
               <footer className="sticky-foot">
-                <Button kind="main" disabled={isBusy} onClick={() => void accept()}>Accept <kbd>a</kbd></Button>
-                <Button disabled={isBusy} onClick={() => setRejecting(true)}>Reject… <kbd>d</kbd></Button>
+                <Button kind="main" disabled={isBusy} onClick={() => void accept()}>
+                  Accept <kbd>a</kbd>
+                </Button>
+                <Button disabled={isBusy} onClick={() => setRejecting(true)}>
+                  Reject… <kbd>d</kbd>
+                </Button>
               </footer>
             )}
             {p.state === 'rejected' && can('member') && (
               <footer>
-                <Button onClick={() => void decide(() => ok(api.POST('/api/proposals/{id}/reopen',
-                  { params: { path: { id } } })), 'Opened again')}>Open again</Button>
+                <Button
+                  onClick={() =>
+                    void decide(
+                      () => ok(api.POST('/api/proposals/{id}/reopen', { params: { path: { id } } })),
+                      'Opened again',
+                    )
+                  }
+                >
+                  Open again
+                </Button>
               </footer>
             )}
           </>
         )}
       </Ready>
-      {isRejecting && <Reason title="Reject this proposal?" verb="Reject" help="Kept with the proposal."
-        onClose={() => setRejecting(false)} onGive={reject} />}
+      {isRejecting && (
+        <Reason
+          title="Reject this proposal?"
+          verb="Reject"
+          help="Kept with the proposal."
+          onClose={() => setRejecting(false)}
+          onGive={reject}
+        />
+      )}
     </section>
   );
 }
@@ -92,12 +144,21 @@ export function UnknownCard({ operation, onDone }: { operation: Schemas['Operati
   const { can } = useAccess();
   const { isBusy, decide } = useDecision(onDone);
   const resolve = (resolution: 'happened' | 'retry' | 'skip', text: string) =>
-    decide(() => ok(api.POST('/api/operations/{id}/resolve', {
-      params: { path: { id: operation.id } }, body: { resolution, attempts: operation.attempts },
-    })), text);
+    decide(
+      () =>
+        ok(
+          api.POST('/api/operations/{id}/resolve', {
+            params: { path: { id: operation.id } },
+            body: { resolution, attempts: operation.attempts },
+          }),
+        ),
+      text,
+    );
   return (
     <section className="panel">
-      <header><CardTitle tool={operation.tool} args={subtitle(operation.args)} state={operation.state} /></header>
+      <header>
+        <CardTitle tool={operation.tool} args={subtitle(operation.args)} state={operation.state} />
+      </header>
       <div className="body stack">
         <p>
           The request left Reeve, but no answer proves what happened. Look at the other side, then say what you found.
@@ -107,9 +168,19 @@ export function UnknownCard({ operation, onDone }: { operation: Schemas['Operati
       </div>
       {can('member') && (
         <footer className="sticky-foot">
-          <Button disabled={isBusy} onClick={() => void resolve('happened', 'Recorded: it happened')}>It happened</Button>
-          <Button disabled={isBusy} onClick={() => void resolve('retry', 'It runs again')}>It did not, run it again</Button>
-          <Button kind="quiet" disabled={isBusy} onClick={() => void resolve('skip', 'Skipped; the outcome stays unknown')}>Skip</Button>
+          <Button disabled={isBusy} onClick={() => void resolve('happened', 'Recorded: it happened')}>
+            It happened
+          </Button>
+          <Button disabled={isBusy} onClick={() => void resolve('retry', 'It runs again')}>
+            It did not, run it again
+          </Button>
+          <Button
+            kind="quiet"
+            disabled={isBusy}
+            onClick={() => void resolve('skip', 'Skipped; the outcome stays unknown')}
+          >
+            Skip
+          </Button>
         </footer>
       )}
     </section>
@@ -117,7 +188,9 @@ export function UnknownCard({ operation, onDone }: { operation: Schemas['Operati
 }
 
 const OUTCOMES: Record<string, string> = {
-  applied: 'The tool says: it happened.', not_applied: 'The tool says: it did not happen.', cannot_tell: 'The tool cannot tell.',
+  applied: 'The tool says: it happened.',
+  not_applied: 'The tool says: it did not happen.',
+  cannot_tell: 'The tool cannot tell.',
 };
 
 // LookUp asks the tool what happened. The answer decides nothing by itself.
@@ -138,7 +211,9 @@ function LookUp({ operation }: { operation: Schemas['Operation'] }) {
   return (
     <div className="stack tight">
       <div className="row wrap">
-        <Button disabled={isBusy} onClick={() => void ask()}>{isBusy ? 'Asking…' : 'Ask the tool again'}</Button>
+        <Button disabled={isBusy} onClick={() => void ask()}>
+          {isBusy ? 'Asking…' : 'Ask the tool again'}
+        </Button>
         {answer && <span role="status">{OUTCOMES[answer.outcome]}</span>}
       </div>
       {answer?.found && <JSONView text={answer.found} label="What the tool found" />}
@@ -152,16 +227,28 @@ function Evidence({ operation }: { operation: Schemas['Operation'] }) {
   return (
     <>
       {operation.args && <JSONView text={operation.args} label="Arguments" />}
-      <Facts facts={[
-        ['Agent', <Inert key="a" text={nameOf(operation.agent_id)} />],
-        ['What is known', operation.message && <Inert key="m" text={operation.message} />],
-        ['Code', operation.code],
-        ['Effect', operation.effect],
-        ['Look-up', operation.effect === 'verifiable' ? 'the tool was asked and could not tell; you can ask it again' : 'the tool has none'],
-        ['Attempts', String(operation.attempts)],
-        ['Sent', <Ago key="s" time={operation.created_at} />],
-        ['Explanation', <Link key="o" to="/operations/$id" params={{ id: operation.id }}>operation <Id id={operation.id} /></Link>],
-      ]} />
+      <Facts
+        facts={[
+          ['Agent', <Inert key="a" text={nameOf(operation.agent_id)} />],
+          ['What is known', operation.message && <Inert key="m" text={operation.message} />],
+          ['Code', operation.code],
+          ['Effect', operation.effect],
+          [
+            'Look-up',
+            operation.effect === 'verifiable'
+              ? 'the tool was asked and could not tell; you can ask it again'
+              : 'the tool has none',
+          ],
+          ['Attempts', String(operation.attempts)],
+          ['Sent', <Ago key="s" time={operation.created_at} />],
+          [
+            'Explanation',
+            <Link key="o" to="/operations/$id" params={{ id: operation.id }}>
+              operation <Id id={operation.id} />
+            </Link>,
+          ],
+        ]}
+      />
     </>
   );
 }
@@ -173,24 +260,59 @@ export function ItemCard({ item, onDone }: { item: Schemas['WaitingItem']; onDon
   const act = (path: '/api/automations/{id}/items/reprocess' | '/api/automations/{id}/items/skip', text: string) =>
     decide(() => ok(api.POST(path, { params: { path: { id: item.agent_id } }, body: { item: item.id } })), text);
   return (
-    <Panel title={<Inert text={item.title || item.id} />} aside={<StateTag state={item.state} />} footer={can('member') && (
-      <>
-        <Button kind="main" disabled={isBusy} onClick={() => void act('/api/automations/{id}/items/reprocess', 'A new attempt starts')}>
-          Start another attempt
-        </Button>
-        <Button disabled={isBusy} onClick={() => void act('/api/automations/{id}/items/skip', 'Skipped')}>Skip this item</Button>
-      </>
-    )}>
+    <Panel
+      title={<Inert text={item.title || item.id} />}
+      aside={<StateTag state={item.state} />}
+      footer={
+        can('member') && (
+          <>
+            <Button
+              kind="main"
+              disabled={isBusy}
+              onClick={() => void act('/api/automations/{id}/items/reprocess', 'A new attempt starts')}
+            >
+              Start another attempt
+            </Button>
+            <Button disabled={isBusy} onClick={() => void act('/api/automations/{id}/items/skip', 'Skipped')}>
+              Skip this item
+            </Button>
+          </>
+        )
+      }
+    >
       <div className="body stack">
-        {item.message && <p><Inert text={item.message} /></p>}
-        <Facts facts={[
-          ['Automation', <Link key="a" to="/automations/$id" params={{ id: item.agent_id }}><Inert text={item.automation} /></Link>],
-          ['Item', <code key="i" className="break"><Inert text={item.id} /></code>],
-          ['Code', item.code],
-          ['Attempt', String(item.attempt)],
-          ['Last run', item.last_run && <Link key="r" to="/runs/$id" params={{ id: item.last_run }}><Id id={item.last_run} /></Link>],
-          ['Since', <Ago key="s" time={item.updated_at} />],
-        ]} />
+        {item.message && (
+          <p>
+            <Inert text={item.message} />
+          </p>
+        )}
+        <Facts
+          facts={[
+            [
+              'Automation',
+              <Link key="a" to="/automations/$id" params={{ id: item.agent_id }}>
+                <Inert text={item.automation} />
+              </Link>,
+            ],
+            [
+              'Item',
+              <code key="i" className="break">
+                <Inert text={item.id} />
+              </code>,
+            ],
+            ['Code', item.code],
+            ['Attempt', String(item.attempt)],
+            [
+              'Last run',
+              item.last_run && (
+                <Link key="r" to="/runs/$id" params={{ id: item.last_run }}>
+                  <Id id={item.last_run} />
+                </Link>
+              ),
+            ],
+            ['Since', <Ago key="s" time={item.updated_at} />],
+          ]}
+        />
         <p className="small soft">Another attempt repeats every call of the item, also those that succeeded.</p>
       </div>
     </Panel>
@@ -203,23 +325,47 @@ export function QuestionCard({ job, onDone }: { job: Schemas['ScriptJob']; onDon
   const { isBusy, decide } = useDecision(onDone);
   const [answer, setAnswer] = useState('');
   return (
-    <Panel title={job.kind === 'repair' ? 'A repair has a question' : 'A script job has a question'} aside={<StateTag state={job.state} />}>
-      <form className="body stack" onSubmit={(e) => {
-        e.preventDefault();
-        void decide(() => ok(api.POST('/api/script-jobs/{id}/answer', { params: { path: { id: job.id } }, body: { answer } })), 'Answered');
-      }}>
-        <p className="strong break"><Inert text={job.question ?? ''} /></p>
-        <Facts facts={[
-          ['Automation', <Inert key="a" text={job.automation} />],
-          ['Request', <span key="r" className="break"><Inert text={job.request} /></span>],
-          ['Asked', <Ago key="t" time={job.created_at} />],
-        ]} />
+    <Panel
+      title={job.kind === 'repair' ? 'A repair has a question' : 'A script job has a question'}
+      aside={<StateTag state={job.state} />}
+    >
+      <form
+        className="body stack"
+        onSubmit={(e) => {
+          e.preventDefault();
+          void decide(
+            () => ok(api.POST('/api/script-jobs/{id}/answer', { params: { path: { id: job.id } }, body: { answer } })),
+            'Answered',
+          );
+        }}
+      >
+        <p className="strong break">
+          <Inert text={job.question ?? ''} />
+        </p>
+        <Facts
+          facts={[
+            ['Automation', <Inert key="a" text={job.automation} />],
+            [
+              'Request',
+              <span key="r" className="break">
+                <Inert text={job.request} />
+              </span>,
+            ],
+            ['Asked', <Ago key="t" time={job.created_at} />],
+          ]}
+        />
         {can('member') && (
           <>
             <Field label="Your answer">
-              {(id) => <textarea id={id} className="input" value={answer} onChange={(e) => setAnswer(e.target.value)} />}
+              {(id) => (
+                <textarea id={id} className="input" value={answer} onChange={(e) => setAnswer(e.target.value)} />
+              )}
             </Field>
-            <div><Button kind="main" type="submit" disabled={isBusy || answer.trim() === ''}>Answer</Button></div>
+            <div>
+              <Button kind="main" type="submit" disabled={isBusy || answer.trim() === ''}>
+                Answer
+              </Button>
+            </div>
           </>
         )}
       </form>
@@ -232,20 +378,38 @@ export function ScheduleCard({ schedule, onDone }: { schedule: Schemas['Timer'];
   const { can } = useAccess();
   const nameOf = useAgentName();
   const { isBusy, decide } = useDecision(onDone);
-  const enable = () => decide(() => ok(api.PATCH('/api/schedules/{id}', { params: { path: { id: schedule.id } }, body: { status: 'active' } })),
-    'The schedule runs again');
+  const enable = () =>
+    decide(
+      () => ok(api.PATCH('/api/schedules/{id}', { params: { path: { id: schedule.id } }, body: { status: 'active' } })),
+      'The schedule runs again',
+    );
   return (
-    <Panel title={<Inert text={schedule.name} />} aside={<StateTag state={schedule.status} />} footer={can('member') && (
-      <Button kind="main" disabled={isBusy} onClick={() => void enable()}>Run it again</Button>
-    )}>
+    <Panel
+      title={<Inert text={schedule.name} />}
+      aside={<StateTag state={schedule.status} />}
+      footer={
+        can('member') && (
+          <Button kind="main" disabled={isBusy} onClick={() => void enable()}>
+            Run it again
+          </Button>
+        )
+      }
+    >
       <div className="body stack">
         <p>The schedule stopped because its runs failed. Look at the runs of the agent first.</p>
-        <Facts facts={[
-          ['Agent', <Link key="a" to="/runs" search={{ agent: schedule.agent_id }}><Inert text={nameOf(schedule.agent_id)} />, all runs</Link>],
-          ['Goal', schedule.goal && <Inert key="g" text={schedule.goal} />],
-          ['Failures in a row', String(schedule.consecutive_failures)],
-          ['Last run', schedule.last_run_at && <Ago key="l" time={schedule.last_run_at} />],
-        ]} />
+        <Facts
+          facts={[
+            [
+              'Agent',
+              <Link key="a" to="/runs" search={{ agent: schedule.agent_id }}>
+                <Inert text={nameOf(schedule.agent_id)} />, all runs
+              </Link>,
+            ],
+            ['Goal', schedule.goal && <Inert key="g" text={schedule.goal} />],
+            ['Failures in a row', String(schedule.consecutive_failures)],
+            ['Last run', schedule.last_run_at && <Ago key="l" time={schedule.last_run_at} />],
+          ]}
+        />
       </div>
     </Panel>
   );
@@ -254,11 +418,26 @@ export function ScheduleCard({ schedule, onDone }: { schedule: Schemas['Timer'];
 /** BudgetCard shows a budget that is spent. */
 export function BudgetCard({ budget }: { budget: Schemas['Budget'] }) {
   return (
-    <Panel title={<>Budget of <Inert text={budget.subject} /></>}>
+    <Panel
+      title={
+        <>
+          Budget of <Inert text={budget.subject} />
+        </>
+      }
+    >
       <div className="body stack">
         <p>This budget is spent. {budget.on_exceed === 'park' ? 'Calls wait' : 'Runs end'} until an owner raises it.</p>
-        <Facts facts={[['Used', formatAmount(budget.used)], ['Limit', formatAmount(budget.limit)]]} />
-        <div><Link className="btn" to="/settings/$section" params={{ section: 'budgets' }}>All budgets</Link></div>
+        <Facts
+          facts={[
+            ['Used', formatAmount(budget.used)],
+            ['Limit', formatAmount(budget.limit)],
+          ]}
+        />
+        <div>
+          <Link className="btn" to="/settings/$section" params={{ section: 'budgets' }}>
+            All budgets
+          </Link>
+        </div>
       </div>
     </Panel>
   );
