@@ -26,9 +26,9 @@ func (h *mailReadHandlers) search(ctx context.Context, who reeve.Principal, in *
 	Limit     int    `query:"limit" minimum:"1" maximum:"50" default:"20"`
 	Cursor    string `query:"cursor" maxLength:"256" doc:"next_cursor of the previous page; keep all else the same"`
 }) (*body[reeve.MailPage], error) {
-	inv, err := h.invocation(ctx, who)
-	if err != nil {
-		return nil, err
+	inv, hasMail, err := h.invocation(ctx, who)
+	if err != nil || !hasMail {
+		return &body[reeve.MailPage]{reeve.MailPage{Emails: []reeve.MailHit{}}}, err
 	}
 	page, err := h.mail.Search(ctx, inv, reeve.MailSearch{Query: in.Query, Inbox: in.Inbox, Sender: in.Sender,
 		Recipient: in.Recipient, From: in.From, To: in.To, Limit: in.Limit, Cursor: in.Cursor})
@@ -44,9 +44,12 @@ func (h *mailReadHandlers) get(ctx context.Context, who reeve.Principal, in *str
 	ID    string `query:"message_id" required:"true" minLength:"1" maxLength:"2000"`
 	Inbox string `query:"inbox" maxLength:"300" doc:"Mailbox, if several contain the mail. Default: the first one"`
 }) (*body[reeve.Email], error) {
-	inv, err := h.invocation(ctx, who)
+	inv, hasMail, err := h.invocation(ctx, who)
 	if err != nil {
 		return nil, err
+	}
+	if !hasMail {
+		return nil, reeve.Errorf(reeve.NotFound, "email %q not found", in.ID)
 	}
 	e, err := h.mail.Mail(ctx, who.Workspace, in.ID, in.Inbox)
 	if err != nil {
@@ -66,13 +69,17 @@ func (h *mailReadHandlers) get(ctx context.Context, who reeve.Principal, in *str
 	return &body[reeve.Email]{e}, nil
 }
 
-// invocation returns an invocation that removes the workspace's secrets.
-func (h *mailReadHandlers) invocation(ctx context.Context, who reeve.Principal) (inv *reeve.Invocation, err error) {
-	return inv, h.db.View(ctx, func(snap *store.Snap) error {
+// invocation returns an invocation that removes the workspace's secrets. It reports whether the workspace has mail.
+func (h *mailReadHandlers) invocation(ctx context.Context, who reeve.Principal) (inv *reeve.Invocation, hasMail bool,
+	err error) {
+	return inv, hasMail, h.db.View(ctx, func(snap *store.Snap) error {
 		redaction, err := h.gate.Redaction(ctx, snap, who.Workspace)
-		if err == nil {
-			inv = redaction.Invocation()
+		if err != nil {
+			return err
 		}
+		inv = redaction.Invocation()
+		inboxes, err := snap.Mail().ListInboxes(ctx, who.Workspace)
+		hasMail = len(inboxes) > 0
 		return err
 	})
 }
