@@ -6,8 +6,8 @@ const executablePath = process.env.REEVE_TEST_CHROMIUM ?? '/usr/bin/chromium';
 export default defineConfig<{ database: 'sqlite' | 'postgres' }>({
   testDir: 'e2e',
   testMatch: '*.spec.ts',
-  workers: 1,
-  fullyParallel: false,
+  workers: 2,
+  fullyParallel: true,
   timeout: 60_000,
   expect: { timeout: 10_000 },
   reporter: [['list']],

@@ -135,6 +135,8 @@ func TestIdempotencyKey_ResponseIsStoredWithTheChange(t *testing.T) {
 	for _, id := range []string{
 		"deliverOperationResult",             // no call waits for a result
 		"undoOperation",                      // the tool has no undo
+		"lookUpOperation",                    // the tool cannot look up its outcome
+		"editApproval",                       // decideApproval decides the same approval
 		"playgroundChat",                     // a disconnect cancels it
 		"retrySummary",                       // no summary has failed
 		"acceptChangeSet", "rejectChangeSet", // each item has its own commit

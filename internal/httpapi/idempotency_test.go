@@ -44,6 +44,8 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 		}
 		delete(posts, "deliverOperationResult") // no call waits for a result
 		delete(posts, "retrySummary")           // no summary has failed
+		delete(posts, "lookUpOperation")        // the tool cannot look up its outcome
+		delete(posts, "editApproval")           // decideApproval decides the same approval
 		posts["createTool"] = sample{path: "/api/tools", body: weatherTool(nil)}
 		posts["attachTool"] = sample{path: "/api/agents/other/tools", body: object{"tool_id": "file_read",
 			"config": object{}}}
@@ -91,6 +93,22 @@ func TestIdempotencyKey_EveryPostIsMadeOnce(t *testing.T) {
 	})
 }
 
+// A repeated edit of a parked call returns the first approval.
+func TestIdempotencyKey_EditIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t, testTools()...)
+		edit := samples(createFixture(t, h))["editApproval"]
+		first := edit.send(h, "POST", idempotencyKey, "k")
+		again := edit.send(h, "POST", idempotencyKey, "k")
+		if first.Status != 200 || string(again.Body) != string(first.Body) ||
+			again.Header.Get("Idempotency-Replayed") != "true" {
+			t.Errorf("first %d %s, again %d %s", first.Status, first.Body, again.Status, again.Body)
+		}
+		wantProblem(t, edit.send(h, "POST", idempotencyKey, "other"), 409, reeve.Conflict)
+	})
+}
+
 // A result is delivered once per key, and its response is stored in the same transaction.
 func TestG30_DeliveredResultIsStoredWithItsKey(t *testing.T) {
 	t.Parallel()
@@ -125,7 +143,7 @@ func TestG30_DeliveredResultIsStoredWithItsKey(t *testing.T) {
 // are left.
 var multiStepPosts = map[string]bool{"undoOperation": true, "acceptChangeSet": true, "rejectChangeSet": true,
 	"mergeBranch": true, "discardBranch": true, "forgetNote": true, "decideApprovals": true,
-	"consolidateNotes": true}
+	"consolidateNotes": true, "undoRun": true}
 
 // logBuffer collects the log of a server.
 type logBuffer struct {

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"reeve"
 	"reeve/internal/gate"
@@ -32,11 +34,28 @@ func (h *mailReadHandlers) search(ctx context.Context, who reeve.Principal, in *
 	}
 	page, err := h.mail.Search(ctx, inv, reeve.MailSearch{Query: in.Query, Inbox: in.Inbox, Sender: in.Sender,
 		Recipient: in.Recipient, From: in.From, To: in.To, Limit: in.Limit, Cursor: in.Cursor})
+	if err != nil {
+		return nil, queryError(err)
+	}
 	for i := range page.Emails { // the search redacts the snippets, and an id without its secrets finds nothing
 		e := &page.Emails[i]
 		e.Subject, e.Sender = inv.Redactor.Text(e.Subject), inv.Redactor.Text(e.Sender)
 	}
-	return &body[reeve.MailPage]{page}, err
+	return &body[reeve.MailPage]{page}, nil
+}
+
+// queryError returns an error whose fields are parameters of the query, from one whose fields are arguments.
+func queryError(err error) error {
+	var e *reeve.Error
+	if !errors.As(err, &e) || len(e.Fields) == 0 {
+		return err
+	}
+	c := *e
+	c.Fields = slices.Clone(e.Fields)
+	for i := range c.Fields {
+		c.Fields[i].Path = "query" + c.Fields[i].Path
+	}
+	return &c
 }
 
 func (h *mailReadHandlers) get(ctx context.Context, who reeve.Principal, in *struct {

@@ -61,13 +61,16 @@ func (x wakeFixture) mask(s string) string {
 func (x wakeFixture) samples(agentID string) map[string]sample {
 	agent := "/api/agents/" + agentID
 	return map[string]sample{
-		"listRuns":      {"/api/runs", nil, false, reeve.Viewer},
-		"getRun":        {"/api/runs/" + x.run, nil, true, reeve.Viewer},
-		"listRunWakes":  {"/api/runs/" + x.run + "/wakes", nil, true, reeve.Viewer},
-		"cancelRun":     {"/api/runs/" + x.run + "/cancel", nil, true, reeve.Member},
-		"wakeAgent":     {agent + "/wake", object{}, true, reeve.Member},
-		"getWake":       {"/api/wakes/" + x.wake, nil, true, reeve.Viewer},
-		"getAgentState": {agent + "/state", nil, true, reeve.Viewer},
+		"listRuns":        {"/api/runs", nil, false, reeve.Viewer},
+		"getRun":          {"/api/runs/" + x.run, nil, true, reeve.Viewer},
+		"listRunWakes":    {"/api/runs/" + x.run + "/wakes", nil, true, reeve.Viewer},
+		"cancelRun":       {"/api/runs/" + x.run + "/cancel", nil, true, reeve.Member},
+		"planRunUndo":     {"/api/runs/" + x.run + "/undo", nil, true, reeve.Member},
+		"undoRun":         {"/api/runs/" + x.run + "/undo", nil, true, reeve.Member},
+		"listRunRequests": {"/api/runs/" + x.run + "/requests", nil, true, reeve.Viewer},
+		"wakeAgent":       {agent + "/wake", object{}, true, reeve.Member},
+		"getWake":         {"/api/wakes/" + x.wake, nil, true, reeve.Viewer},
+		"getAgentState":   {agent + "/state", nil, true, reeve.Viewer},
 		"putAgentState": {agent + "/state", object{"revision": 0, "slots": object{"primary_goal": "alpha's"}},
 			true, reeve.Member},
 		"getAgentRuntime":    {agent + "/runtime", nil, true, reeve.Viewer},

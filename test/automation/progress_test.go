@@ -113,7 +113,7 @@ func followSocket(t *testing.T, a *kit.Automation, run string, f *runFeed) {
 
 func TestK25_Progress(t *testing.T) {
 	t.Parallel()
-	a, d := newMailer(t, `Items.total(3); for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async () => { await Mail.send({ to: id }) })`)
+	a, d := newMailer(t, `await Items.total(3); for (const id of ['a', 'b', 'c']) await Items.withItem(id, 'Letter ' + id, async () => { await Mail.send({ to: id }) })`)
 	var during reeve.AutomationRun
 	d.hook = func(what string) {
 		if what == "b" {

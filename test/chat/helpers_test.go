@@ -102,7 +102,9 @@ func (r repo) read(name string) string {
 // where commands cannot be confined.
 func newShellAgent(t *testing.T, r repo, settings map[string]any) (w kit.ShellAgent, ok bool) {
 	t.Helper()
-	h := reevetest.StartWith(t, kit.FastConfig(t))
+	cfg := kit.FastConfig(t)
+	cfg.Model = kit.ScriptedModel(t, "answers: []") // it makes the calls that it is told to make, also as the planner
+	h := reevetest.StartWith(t, cfg)
 	w = kit.ShellAgent{Host: h, Agent: h.Agent("dev", "shell_exec", "file_list")}
 	if reason := kit.ShellUnavailable(h); reason != "" {
 		t.Log("no confinement here: ", reason)

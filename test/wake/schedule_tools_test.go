@@ -128,7 +128,7 @@ func TestO13_ScheduleTools(t *testing.T) {
 		daily := kit.DecodeResult[api.Schedule](t,
 			use("schedule_create", kit.Object{"goal": "Read the news\nand sum it up", "cadence_type": "cron",
 				"cadence_value": "0 7 * * 1-5", "timezone": "Europe/Berlin"}))
-		if daily.Name != "Read the news" || len(daily.Upcoming) != 5 ||
+		if daily.Name != "Read the news" || len(daily.Upcoming) != 10 ||
 			daily.Upcoming[0].Format(time.RFC3339) != "2000-01-03T06:00:00Z" || daily.LastAt != nil {
 			t.Errorf("%+v", daily)
 		}
