@@ -90,14 +90,6 @@ async function stops(server: Server, s: Seeded): Promise<Stop[]> {
         await expect(page.getByRole('article', { name: 'Mail' })).toContainText('Mailbox');
       },
     },
-    {
-      path: '/branches',
-      name: 'a branch',
-      open: async (page) => {
-        await press('Show changes')(page);
-        await expect(page.getByRole('region', { name: 'plan.md' })).toBeVisible();
-      },
-    },
   ];
 }
 

@@ -75,7 +75,7 @@ test('C15 tools are found, tried, previewed, and defined in an editor', async ({
   await page.getByLabel(/^content/).fill('hello');
   await page.getByRole('button', { name: 'Dry run' }).click();
   await expect(page.getByRole('heading', { name: 'What would change' })).toBeVisible();
-  await expect(page.locator('tr.add')).toContainText('hello');
+  await expect(page.locator('.diff-line.add')).toContainText('hello');
   await expect(
     server
       .call('POST', `agents/${seeded.writer}/calls`, { tool: 'file_read', args: { path: '/shared/new.txt' } })
