@@ -7,6 +7,7 @@ export default defineConfig<{ database: 'sqlite' | 'postgres' }>({
   testDir: 'e2e',
   testMatch: '*.spec.ts',
   workers: 2,
+  retries: 1, // a test that passes only the second time is reported as flaky
   fullyParallel: true,
   timeout: 60_000,
   expect: { timeout: 10_000 },
