@@ -113,6 +113,7 @@ type Explanation struct {
 	Agent        string     `json:"agent"`
 	Tool         string     `json:"tool"`
 	Hypothetical bool       `json:"hypothetical" doc:"True if no call was made; shows the decision the gate would make now"`
+	TraceID      string     `json:"trace_id,omitempty" doc:"OpenTelemetry trace of the call, if spans are exported"`
 	Steps        []Step     `json:"steps"`
 	Outcome      string     `json:"outcome" doc:"Outcome in one sentence"`
 	Operation    *Operation `json:"operation,omitempty"`

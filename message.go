@@ -56,6 +56,7 @@ type ActionInfo struct {
 	ProposalID  string   `json:"proposal_id,omitempty" doc:"Proposal that the call applies"`
 	Undoes      string   `json:"undoes,omitempty" doc:"Operation that the call undoes"`
 	Replaces    string   `json:"replaces,omitempty" doc:"Approval whose arguments a person changed in this call"`
+	TraceID     string   `json:"trace_id,omitempty" doc:"OpenTelemetry trace of the call, if spans are exported"`
 	Trace       []Step   `json:"trace,omitempty" doc:"Verdicts of the gate's steps"`
 }
 

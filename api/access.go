@@ -15,6 +15,11 @@ type TokenRequest struct {
 	ExpiresAt  string     `json:"expires_at,omitempty" format:"date-time" doc:"RFC 3339. Default: never"`
 }
 
+// TokenUpdate changes a bearer token.
+type TokenUpdate struct {
+	Role reeve.Role `json:"role" enum:"viewer,member,owner" doc:"New role of the token and of the sessions made with it"`
+}
+
 // NewToken is a new token. This is the only response that shows it.
 type NewToken struct {
 	reeve.AccessToken

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 
+	"reeve"
 	"reeve/api"
 )
 
@@ -14,6 +15,11 @@ func (s TokenService) List(ctx context.Context) (api.TokenList, error) {
 // Create creates a token. The secret is in this response only.
 func (s TokenService) Create(ctx context.Context, t api.TokenRequest) (api.NewToken, error) {
 	return post[api.NewToken](ctx, s.conn, path("tokens"), t)
+}
+
+// Update changes the role of a token.
+func (s TokenService) Update(ctx context.Context, id string, u api.TokenUpdate) (reeve.AccessToken, error) {
+	return patch[reeve.AccessToken](ctx, s.conn, path("tokens", id), u)
 }
 
 // Revoke revokes a token immediately.

@@ -52,7 +52,8 @@ call.`,
 
 func (a *app) printExplanation(x reeve.Explanation) error {
 	return a.print(x, func(w io.Writer) {
-		printDetails(w, "call", x.CallID, "operation", x.OperationID, "agent", x.Agent, "tool", x.Tool)
+		printDetails(w, "call", x.CallID, "operation", x.OperationID, "agent", x.Agent, "tool", x.Tool,
+			"trace", x.TraceID)
 		if x.Hypothetical {
 			fmt.Fprintln(w, "The call was not made. This is how the gate would decide it now.")
 		}

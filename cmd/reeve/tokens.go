@@ -52,7 +52,31 @@ func tokensCommand(a *app) *cobra.Command {
 		Example: "  reeve tokens\n  TOKEN=$(reeve tokens create ci --role member --expires 720h)\n  reeve tokens " +
 			"revoke tok_...",
 	}
-	c.AddCommand(list, tokensCreate(a), revoke)
+	c.AddCommand(list, tokensCreate(a), tokensUpdate(a), revoke)
+	return c
+}
+
+func tokensUpdate(a *app) *cobra.Command {
+	var role string
+	c := &cobra.Command{
+		Use: "update ID --role ROLE", Short: "Change the role of a token", Args: cobra.ExactArgs(1),
+		Long:    "Changes the role of a token and of the console sessions made with it. It takes effect at once.",
+		Example: "  reeve tokens update tok_... --role viewer",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if role == "" {
+				return usagef("set --role")
+			}
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				t, err := c.Tokens().Update(ctx, args[0], api.TokenUpdate{Role: reeve.Role(role)})
+				if err != nil {
+					return err
+				}
+				return a.printDone("token %s has the role %s", t.ID, t.Role)
+			})
+		},
+	}
+	c.Flags().StringVar(&role, "role", "", "role: viewer, member or owner")
+	completeFlagValues(c, "role", reeve.Roles())
 	return c
 }
 

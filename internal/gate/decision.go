@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"encoding/json"
 
 	"reeve"
@@ -98,12 +99,14 @@ func (d *Decision) policyHash() string {
 // settingsHash returns a hash of the agent's settings for the tool.
 func (d *Decision) settingsHash() string { return reeve.Hash(d.config)[:16] }
 
-// requestInfo returns the request as it is stored with the call: its origin, its reason and the result of each step.
-func (d *Decision) requestInfo() json.RawMessage {
+// requestInfo returns the request as it is stored with the call: its origin, its reason, its trace and the result of
+// each step.
+func (d *Decision) requestInfo(ctx context.Context) json.RawMessage {
 	info := reeve.ActionInfo{Type: "tool_call", Tool: d.call.Tool, ArgsHash: d.argsHash,
 		Categories: d.allowedCategories(), Via: d.call.Via, User: d.call.User, Session: d.call.Session,
 		Reason: d.call.Reason, Ref: d.call.Ref, Item: d.call.Item, Attempt: d.call.Attempt, Preview: d.call.PreviewOnly,
-		Tools: d.call.Tools, Base: d.call.Base, Undoes: d.undoes, Trace: d.steps}
+		Tools: d.call.Tools, Base: d.call.Base, Undoes: d.undoes, TraceID: traceID(ctx),
+		Trace: d.steps}
 	if d.replaces != nil {
 		info.Replaces = d.replaces.approval.ID
 	}

@@ -31,7 +31,7 @@ func (g *Gate) Explain(ctx context.Context, workspace, id string) (x reeve.Expla
 		}
 		op = c.Operation
 		x = reeve.Explanation{CallID: op.CallID, OperationID: op.ID, Agent: op.AgentID, Tool: info.Tool,
-			Steps: info.Trace}
+			TraceID: info.TraceID, Steps: info.Trace}
 		var approvals []reeve.Approval
 		if op.ID != "" {
 			shown, err := g.Redaction(ctx, s, workspace)

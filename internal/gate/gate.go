@@ -112,6 +112,8 @@ type origin struct {
 
 // call is Call for a call that may undo an operation or replace a parked call.
 func (g *Gate) call(ctx context.Context, c reeve.Call, from origin) (res reeve.Result, err error) {
+	ctx, span := g.startTrace(ctx)
+	defer span.End()
 	detached := context.WithoutCancel(ctx) // a call is recorded even if its caller cancels
 	idUsedElsewhere := false
 	for range maxDecisions {

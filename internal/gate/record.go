@@ -65,7 +65,7 @@ func (r *Recorder) insert(ctx context.Context, tx *store.Tx, op reeve.Operation,
 	if needsOpenRun && fromBrain {
 		pre.Run, pre.Automation = r.call.Run, r.call.Agent
 	}
-	row := store.Call{Operation: op, Args: args, Request: r.requestInfo(), Result: result}
+	row := store.Call{Operation: op, Args: args, Request: r.requestInfo(ctx), Result: result}
 	if err := tx.Ledger().InsertCall(ctx, row, pre); err != nil || !needsOpenRun || fromBrain {
 		return err
 	}

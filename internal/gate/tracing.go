@@ -49,6 +49,23 @@ func (r *Recorder) traceRefusal(ctx context.Context, why *reeve.Error) {
 	span.End()
 }
 
+// startTrace starts a trace for a call that is not part of one, such as a call over REST. The span of each attempt and
+// refusal becomes its child.
+func (g *Gate) startTrace(ctx context.Context) (context.Context, trace.Span) {
+	if g.Tracer == nil || trace.SpanContextFromContext(ctx).IsValid() {
+		return ctx, noop.Span{}
+	}
+	return g.Tracer.Start(ctx, "call")
+}
+
+// traceID returns the id of the trace that ctx belongs to, or an empty string.
+func traceID(ctx context.Context) string {
+	if c := trace.SpanContextFromContext(ctx); c.IsValid() {
+		return c.TraceID().String()
+	}
+	return ""
+}
+
 // startSpan starts the span of a call. The called tool may not exist.
 func (d *Decision) startSpan(ctx context.Context) (context.Context, trace.Span) {
 	if d.g.Tracer == nil {
@@ -81,7 +98,9 @@ func (r *Recorder) spanAttributes(args string) attributeList {
 	a.addText("gen_ai.agent.id", r.call.Agent)
 	a.addText("gen_ai.conversation.id", r.call.Session)
 	a.addText("reeve.run.id", r.call.Run)
-	a.addText("reeve.call.id", r.callID)
+	if r.resumed != nil || r.callID != r.draftID { // a call that is written after its attempt gets its id then
+		a.addText("reeve.call.id", r.callID)
+	}
 	a.addText("reeve.operation.id", r.operationID())
 	return a
 }

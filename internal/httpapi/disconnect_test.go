@@ -413,6 +413,45 @@ func TestW23_StoppingServerNotifiesWaitingClients(t *testing.T) {
 	}
 }
 
+// The role of a token changes at once, for its console sessions too. Streams that began with a higher role end.
+func TestW23_StreamEndsWhenItsTokenLosesItsRole(t *testing.T) {
+	t.Parallel()
+	env := newTestEnv(t)
+	watch := env.watchCommits()
+	h := env.start(t)
+	h.Agent("coach")
+	for _, a := range waitingRequests() {
+		tok := decode[api.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "ada", "user": "ada",
+			"role": "member"}))
+		got := a.send(t, h, watch, tok.Token)
+		h.Want(200, nil, "PATCH", "/api/tokens/"+tok.ID, object{"role": "owner"})
+		h.Want(200, nil, "GET", "/api/tokens", nil, "Authorization", "Bearer "+tok.Token)
+		h.Want(200, nil, "PATCH", "/api/tokens/"+tok.ID, object{"role": "viewer"})
+		if r := <-got; !strings.Contains(r.Body.String(), "is now viewer") {
+			t.Errorf("%s %v: %d %s", a.path, a.body["stream"], r.Code, r.Body)
+		}
+		wantProblem(t, h.Do("POST", "/api/agents", object{"name": "x"}, "Authorization", "Bearer "+tok.Token), 403,
+			reeve.Forbidden)
+	}
+}
+
+// A token cannot change its own role, so a workspace keeps an owner. The server's token is always an owner.
+func TestC21_NoTokenChangesItsOwnRole(t *testing.T) {
+	t.Parallel()
+	h := newTestEnv(t).start(t)
+	boss := decode[api.NewToken](t, h.Want(201, nil, "POST", "/api/tokens", object{"name": "boss", "role": "owner"}))
+	as := []string{"Authorization", "Bearer " + boss.Token}
+	wantProblem(t, h.Do("PATCH", "/api/tokens/"+boss.ID, object{"role": "viewer"}, as...), 409, reeve.Conflict)
+	for _, c := range decode[api.TokenList](t, h.Want(200, nil, "GET", "/api/tokens", nil)).Tokens {
+		if strings.Contains(h.Token, c.ID) {
+			wantProblem(t, h.Do("PATCH", "/api/tokens/"+c.ID, object{"role": "viewer"}, as...), 403, reeve.Forbidden)
+			wantProblem(t, h.Do("PATCH", "/api/tokens/"+c.ID, object{"role": "viewer"}), 409, reeve.Conflict)
+		}
+	}
+	wantFieldError(t, h.Do("PATCH", "/api/tokens/"+boss.ID, object{"role": "king"}), "/role")
+	wantProblem(t, h.Do("PATCH", "/api/tokens/tok_none", object{"role": "viewer"}), 404, reeve.NotFound)
+}
+
 // When a token expires or is revoked, its stream reports it, and the turn is cancelled for that reason.
 func TestW23_StreamEndsWithItsToken(t *testing.T) {
 	t.Parallel()

@@ -256,6 +256,8 @@ func registerRoutes(router huma.API, s *services) {
 	handle(router, route{get, "/api/tokens", "listTokens", "List bearer tokens", "access", owner, 0}, tokens.list)
 	handle(router, route{post, "/api/tokens", "createToken", "Create a bearer token", "access", owner, created},
 		tokens.create)
+	handle(router, route{patch, "/api/tokens/{id}", "updateToken", "Change the role of a token", "access", owner, 0},
+		tokens.update)
 	handle(router, route{del, "/api/tokens/{id}", "revokeToken", "Revoke a bearer token", "access", owner, noContent},
 		tokens.revoke)
 

@@ -9,8 +9,8 @@ import (
 	"reeve/internal/store"
 )
 
-// streamPermit is the right of one client to listen. The right ends when the client's token is revoked or expires, or
-// when its user leaves the conversation. A permit is checked when this server makes such a change and when the token
+// streamPermit is the right of one client to listen. The right ends when the client's token is revoked, expires or
+// gets a lower role, or when its user leaves the conversation. A permit is checked when this server makes such a change and when the token
 // expires. It is also checked at each heartbeat, because other servers may make such a change. Traffic does not
 // postpone a check.
 type streamPermit struct {
@@ -49,6 +49,7 @@ func (p *streamPermit) check(ctx context.Context) error {
 // listen. An error of the store does not end the permit unless the token has expired.
 func (p *streamPermit) reload(ctx context.Context) error {
 	rights := p.issuer.streams.rightsContext() // before the read, so that a concurrent change causes another check
+	hasLostRole := false
 	err := p.issuer.db.View(ctx, func(snap *store.Snap) error {
 		c, found, err := snap.Agents().GetCredential(ctx, p.who.TokenID)
 		if err != nil {
@@ -56,6 +57,10 @@ func (p *streamPermit) reload(ctx context.Context) error {
 		}
 		if !found || c.RevokedAt != nil {
 			return newTokenInvalid()
+		}
+		if !c.Role.Allows(p.who.Role) {
+			hasLostRole = true
+			return reeve.Errorf(reeve.Unavailable, "the role of the token is now %s", c.Role).Hintf("connect again")
 		}
 		if c.ExpiresAt != nil {
 			p.expiresAt = *c.ExpiresAt
@@ -72,7 +77,7 @@ func (p *streamPermit) reload(ctx context.Context) error {
 	p.close()
 	p.checkDue, p.stopTimer = context.WithTimeout(rights, wait)
 	switch code := reeve.CodeOf(err); {
-	case code == reeve.Unauthenticated || code == reeve.NotFound:
+	case code == reeve.Unauthenticated || code == reeve.NotFound || hasLostRole:
 		return err
 	case wait <= 0:
 		return newTokenInvalid()

@@ -120,6 +120,7 @@ func samples(x fixture) map[string]sample {
 		"deleteBudget":      {"/api/budgets/" + x.subject, nil, true, reeve.Owner},
 		"listTokens":        {"/api/tokens", nil, false, reeve.Owner},
 		"createToken":       {"/api/tokens", object{"name": "made", "role": "viewer"}, false, reeve.Owner},
+		"updateToken":       {"/api/tokens/" + x.token, object{"role": "viewer"}, true, reeve.Owner},
 		"revokeToken":       {"/api/tokens/" + x.token, nil, true, reeve.Owner},
 		"listSecrets":       {"/api/secrets", nil, false, reeve.Owner},
 		"putSecret":         {"/api/secrets/" + x.secret, object{"value": "beta value"}, false, reeve.Owner},

@@ -78,30 +78,66 @@ func (h *tokenHandlers) create(ctx context.Context, who reeve.Principal, in *str
 	})
 }
 
+// update changes the role of a token. Open streams end if the role is lower, so that their clients connect again.
+func (h *tokenHandlers) update(ctx context.Context, who reeve.Principal, in *struct {
+	IDPath
+	Body api.TokenUpdate
+}) (out *body[reeve.AccessToken], err error) {
+	defer h.streams.Recheck()
+	err = h.db.Update(ctx, func(tx *store.Tx) error {
+		c, own, err := getManagedCredential(ctx, tx, who, in.ID)
+		if err != nil {
+			return err
+		}
+		switch {
+		case c.ID == own.ID || c.ID == own.Parent:
+			return reeve.Errorf(reeve.Conflict, "a token cannot change its own role").Hintf("ask another owner")
+		case c.Server:
+			return reeve.Errorf(reeve.Conflict, "the server's own token is always an owner")
+		case c.Kind != reeve.BearerToken:
+			return reeve.Errorf(reeve.Conflict, "a session has the role of its token").
+				Hintf("change the role of the token")
+		}
+		c.Role = in.Body.Role
+		out = &body[reeve.AccessToken]{c.AccessToken}
+		return tx.Agents().SetCredentialRole(ctx, c.ID, c.Role)
+	})
+	return out, err
+}
+
 func (h *tokenHandlers) revoke(ctx context.Context, who reeve.Principal, in *IDPath) (*none, error) {
 	defer h.streams.Recheck()
 	return nil, h.db.Update(ctx, func(tx *store.Tx) error {
-		c, ok, err := tx.Agents().GetCredential(ctx, in.ID)
-		if err != nil {
+		if _, _, err := getManagedCredential(ctx, tx, who, in.ID); err != nil {
 			return err
-		}
-		if !ok || c.RevokedAt != nil || !slices.Contains(c.Workspaces, who.Workspace) {
-			return reeve.Errorf(reeve.NotFound, "token %q not found", in.ID)
-		}
-		own, _, err := tx.Agents().GetCredential(ctx, who.TokenID)
-		if err != nil {
-			return err
-		}
-		if c.Server && !own.Server {
-			return reeve.Errorf(reeve.Forbidden, "the token is a server token").
-				Hintf("only a server token can revoke it")
-		}
-		if !isSubset(c.Workspaces, own.Workspaces) {
-			return reeve.Errorf(reeve.Forbidden, "the token is valid in a workspace in which your token is not valid").
-				Hintf("ask an owner of all its workspaces to revoke it")
 		}
 		return tx.Agents().RevokeCredential(ctx, in.ID, tx.Now())
 	})
+}
+
+// getManagedCredential returns a valid token that the caller may change or revoke, and the caller's own token.
+func getManagedCredential(ctx context.Context, tx *store.Tx, who reeve.Principal, id string) (c, own store.Credential,
+	err error) {
+	c, ok, err := tx.Agents().GetCredential(ctx, id)
+	if err != nil {
+		return c, own, err
+	}
+	if !ok || c.RevokedAt != nil || !slices.Contains(c.Workspaces, who.Workspace) {
+		return c, own, reeve.Errorf(reeve.NotFound, "token %q not found", id)
+	}
+	if own, _, err = tx.Agents().GetCredential(ctx, who.TokenID); err != nil {
+		return c, own, err
+	}
+	if c.Server && !own.Server {
+		return c, own, reeve.Errorf(reeve.Forbidden, "the token is a server token").
+			Hintf("only a server token can change or revoke it")
+	}
+	if !isSubset(c.Workspaces, own.Workspaces) {
+		return c, own, reeve.Errorf(reeve.Forbidden,
+			"the token is valid in a workspace in which your token is not valid").
+			Hintf("ask an owner of all its workspaces")
+	}
+	return c, own, nil
 }
 
 // isSubset reports whether every element of some is in all.

@@ -114,6 +114,14 @@ func (t AgentsTx) RevokeCredential(ctx context.Context, id string, at time.Time)
 		t.tx.exec(ctx, revoke+`parent_id <> '' AND parent_id = $1`, id, reeve.Millis(at)))
 }
 
+// SetCredentialRole changes the role of a token, and of the sessions and links that derive from it.
+func (t AgentsTx) SetCredentialRole(ctx context.Context, id string, role reeve.Role) error {
+	t.tx.Announce("", TopicTokens, "", "")
+	const update = `UPDATE access_tokens SET role = $2 WHERE revoked_at = 0 AND `
+	return firstError(t.tx.exec(ctx, update+`id = $1`, id, string(role)),
+		t.tx.exec(ctx, update+`parent_id <> '' AND parent_id = $1`, id, string(role)))
+}
+
 // UseLink uses up a link of the console. It returns false if the link was used, revoked or has expired, also if another
 // transaction uses it at the same time.
 func (t AgentsTx) UseLink(ctx context.Context, id string) (bool, error) {

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"reeve"
+	"reeve/api"
 	"reeve/host"
 	"reeve/model"
 	"reeve/reevetest"
@@ -93,6 +96,12 @@ func attributeText(v *common.AnyValue) string {
 	}
 }
 
+// explainCall returns the explanation of a call.
+func explainCall(h *reevetest.Host, call string) (x reeve.Explanation) {
+	h.Want(http.StatusOK, &x, "GET", "/api/calls/"+call+"/explanation", nil)
+	return x
+}
+
 // A collector gets the spans of a turn: two model calls with a price, and a tool call with a cost between them. They
 // have the span of the turn as their parent, the request, answer and cost as attributes, and the right duration.
 // Feedback about the turn has the same id.
@@ -124,6 +133,10 @@ func TestI19_EveryModelCallAndToolCallIsASpan(t *testing.T) {
 			t.Errorf("/metrics lacks %s", want)
 		}
 	}
+	var log api.MessageList
+	h.Want(http.StatusOK, &log, "GET", "/api/agents/bot/messages?run="+d.ID, nil)
+	i := slices.IndexFunc(log.Messages, func(m reeve.Message) bool { return m.Kind == reeve.Action })
+	traced := explainCall(h, log.Messages[i].ID).TraceID
 	h.Stop() // sends what is left
 	byKind := map[string][]span{}
 	for _, s := range spans() {
@@ -154,6 +167,12 @@ func TestI19_EveryModelCallAndToolCallIsASpan(t *testing.T) {
 		!strings.Contains(call.text["gen_ai.tool.call.result"], "what was seen") ||
 		call.text["gen_ai.tool.call.id"] == "" || call.number["reeve.cost.micros"] != 250 {
 		t.Errorf("the call says %v %v", call.text, call.number)
+	}
+	if want := hex.EncodeToString(turns[0].TraceId); traced != want {
+		t.Errorf("the explanation of the call names trace %q, want %s", traced, want)
+	}
+	if id := call.text["reeve.call.id"]; id != "" && id != log.Messages[i].ID {
+		t.Errorf("the span names call %s, want %s", id, log.Messages[i].ID)
 	}
 	if d.Spent.Micros != 4250 {
 		t.Errorf("the turn spent %+v", d.Spent)
@@ -203,7 +222,7 @@ func TestI19_SpansFollowTheGenAIConventions(t *testing.T) {
 		kit.Object{"name": "worse", "config": kit.Object{"model": "gemini/gemini-broken"}})
 	kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("bot").ID, "hi").ID)
 	kit.WaitForTurn(h, kit.StartTurn(h, h.StartConversation("worse").ID, "hi").ID)
-	h.Call(bot, "strict", kit.Object{"a": 1})
+	traced := explainCall(h, h.Call(bot, "strict", kit.Object{"a": 1}).CallID).TraceID
 	h.Do("POST", "/api/agents/"+bot+"/calls", kit.Object{"tool": "strict", "args": kit.Object{"b": 2}})
 	h.Do("POST", "/api/agents/"+bot+"/calls", kit.Object{"tool": "nosuch", "args": kit.Object{}})
 	h.Stop() // sends what is left
@@ -242,6 +261,9 @@ func TestI19_SpansFollowTheGenAIConventions(t *testing.T) {
 	want("invoke_agent bot", 0, map[string]string{"gen_ai.provider.name": "gcp.gemini",
 		"gen_ai.request.model": "gemini-3.5-flash", "gen_ai.agent.name": "bot"})
 	want("execute_tool strict", 0, map[string]string{"gen_ai.tool.name": "strict", "gen_ai.agent.id": bot})
+	if got := hex.EncodeToString(all["execute_tool strict"][0].TraceId); got != traced {
+		t.Errorf("a call over REST has trace %s; its explanation names %q", got, traced)
+	}
 	want("execute_tool strict", 1,
 		map[string]string{"gen_ai.tool.call.arguments": `{"b":2}`, "error.type": "VALIDATION_ERROR",
 			"reeve.refused_by": "arguments"})

@@ -167,6 +167,10 @@ test('C21 settings: budgets, profiles, members, tokens shown once, secrets never
   await page.getByRole('button', { name: 'Done' }).click();
   await expect(page.getByRole('row', { name: /mia/ })).toContainText('viewer');
   expect(await page.content()).not.toContain(token);
+  await page.getByRole('combobox', { name: 'Role of mia' }).selectOption('member');
+  await expect(page.getByRole('status')).toContainText('laptop of mia is now member');
+  await page.getByRole('combobox', { name: 'Role of mia' }).selectOption('viewer');
+  await expect(page.getByRole('status').last()).toContainText('laptop of mia is now viewer');
   await page.goto(`${server.url}/settings/tokens`);
   await expect(page.getByRole('row', { name: /laptop/ })).toContainText('mia');
   expect(await page.content()).not.toContain(token);

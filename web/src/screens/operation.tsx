@@ -44,8 +44,17 @@ export function OperationScreen() {
   );
 }
 
+function useExplanation(op: Schemas['Operation']) {
+  return useLive(
+    ['explanation', op.call_id],
+    (signal) => ok(api.GET('/api/calls/{id}/explanation', { params: { path: { id: op.call_id } }, signal })),
+    { topics: ['operations', 'approvals'], id: op.id },
+  );
+}
+
 function OperationFacts({ op }: { op: Schemas['Operation'] }) {
   const nameOf = useAgentName();
+  const trace = useExplanation(op).data?.trace_id;
   return (
     <Panel title="Facts">
       <div className="body">
@@ -91,6 +100,14 @@ function OperationFacts({ op }: { op: Schemas['Operation'] }) {
               <code key="h" className="break">
                 {op.args_hash}
               </code>,
+            ],
+            [
+              'Trace',
+              trace && (
+                <code key="s" className="break">
+                  {trace}
+                </code>
+              ),
             ],
             [
               'Id',
@@ -180,11 +197,7 @@ const MARKS: Record<string, [string, string]> = {
 };
 
 function Ladder({ op }: { op: Schemas['Operation'] }) {
-  const query = useLive(
-    ['explanation', op.call_id],
-    (signal) => ok(api.GET('/api/calls/{id}/explanation', { params: { path: { id: op.call_id } }, signal })),
-    { topics: ['operations', 'approvals'], id: op.id },
-  );
+  const query = useExplanation(op);
   return (
     <Panel title="Why it was allowed, or not">
       <div className="body stack">

@@ -324,6 +324,13 @@ function Members() {
   );
   const users = [...new Set(valid.map((t) => t.user))].sort();
   const of = (user: string) => valid.filter((t) => t.user === user);
+  const change = async (user: string, role: keyof typeof RANK) => {
+    for (const t of of(user).filter((t) => t.kind === 'token' && t.role !== role))
+      await act(
+        ok(api.PATCH('/api/tokens/{id}', { params: { path: { id: t.id } }, body: { role } })),
+        `${t.name} of ${user} is now ${role}`,
+      );
+  };
   const remove = async (user: string) => {
     setLeaving('');
     for (const t of of(user))
@@ -364,7 +371,22 @@ function Members() {
                           </>
                         )}
                       </td>
-                      <td>{role}</td>
+                      <td>
+                        {user === session.user ? (
+                          role
+                        ) : (
+                          <select
+                            className="input"
+                            aria-label={`Role of ${user}`}
+                            value={role}
+                            onChange={(e) => void change(user, e.target.value as typeof role)}
+                          >
+                            {Object.keys(RANK).map((r) => (
+                              <option key={r}>{r}</option>
+                            ))}
+                          </select>
+                        )}
+                      </td>
                       <td className="num">{own.filter((t) => t.kind === 'token').length}</td>
                       <td className="num">{own.filter((t) => t.kind === 'session').length}</td>
                       <td>
