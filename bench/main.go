@@ -75,7 +75,7 @@ func run() (err error) {
 	flag.BoolVar(&c.short, "short", false, "run a quick check of the benchmarks; the figures mean little")
 	flag.IntVar(&c.rounds, "rounds", 0, "slices that each side of a comparison gets (default 10, with -short 3)")
 	flag.DurationVar(&c.slice, "slice", 0, "length of a slice (default 600ms, with -short 500ms)")
-	data := flag.String("data", "", "folders of judged questions for memory-recall, separated by commas")
+	data := flag.String("data", "", "folders of judged questions for memory-recall, or files of LoCoMo and LongMemEval, separated by commas")
 	flag.StringVar(&c.vectors, "vectors", "", "file that keeps the vectors of memory-recall's texts between runs")
 	flag.Parse()
 	c.data = strings.FieldsFunc(*data, func(r rune) bool { return r == ',' })

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// judgedText is a text or a question with its id.
-type judgedText struct{ id, text string }
+// judgedText is a text or a question with its id. A question is asked among the texts of its user.
+type judgedText struct{ id, text, user string }
 
 // questionSet is texts, questions, and the texts that answer each question.
 type questionSet struct {
@@ -24,8 +24,13 @@ type questionSet struct {
 	relevant  map[string]map[string]bool // ids of texts by id of the question
 }
 
-// readQuestionSets reads a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or all folders in it that have them.
+// readQuestionSets reads a file of dialogues, or a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or all folders
+// in it that have them.
 func readQuestionSets(dir string) ([]questionSet, error) {
+	if strings.HasSuffix(dir, ".json") {
+		set, err := readDialogues(dir)
+		return []questionSet{set}, err
+	}
 	if _, err := os.Stat(filepath.Join(dir, "corpus.jsonl")); errors.Is(err, fs.ErrNotExist) {
 		folders, err := filepath.Glob(filepath.Join(dir, "*", "corpus.jsonl"))
 		if err == nil && len(folders) == 0 {
@@ -90,7 +95,7 @@ func readTexts(file string) (list []judgedText, err error) {
 		if err := json.Unmarshal(lines.Bytes(), &t); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		list = append(list, judgedText{t.ID, t.Text})
+		list = append(list, judgedText{id: t.ID, text: t.Text})
 	}
 	return list, lines.Err()
 }
@@ -148,8 +153,8 @@ func paraphrases(names int) questionSet {
 	for i, f := range facts {
 		for _, name := range people[:names] {
 			id := fmt.Sprint(name, i)
-			set.texts = append(set.texts, judgedText{id, fmt.Sprintf(f[0], name)})
-			set.questions = append(set.questions, judgedText{id, fmt.Sprintf(f[1], name)})
+			set.texts = append(set.texts, judgedText{id: id, text: fmt.Sprintf(f[0], name)})
+			set.questions = append(set.questions, judgedText{id: id, text: fmt.Sprintf(f[1], name)})
 			set.relevant[id] = map[string]bool{id: true}
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/gob"
@@ -11,6 +12,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -98,25 +100,26 @@ func (e *cachedEncoder) save() error {
 	return os.WriteFile(e.file, b.Bytes(), 0o600)
 }
 
-// measureQuality stores the texts of a set as notes of one user, asks its questions, and compares the answers of full
+// measureQuality stores the texts of a set as notes of their users, asks its questions, and compares the answers of full
 // text, of vectors and of both.
 func measureQuality(ctx context.Context, c config, engine, name string, set questionSet, encoder embed.Encoder,
 	t *table) {
 	w := newFixture(ctx, c, engine, name)
 	defer w.close()
-	const user = "ann"
 	documents := map[string]string{} // by note id
-	check(w.db.Update(ctx, func(tx *store.Tx) error {
-		for _, text := range set.texts {
-			n, err := tx.Notes().InsertNote(ctx, workspace, reeve.Note{ID: tx.NewID(reeve.PrefixNote), UserID: user,
-				Origin: reeve.NoteByPerson, Content: text.text})
-			if err != nil {
-				return err
+	for some := range slices.Chunk(set.texts, 1000) {
+		check(w.db.Update(ctx, func(tx *store.Tx) error {
+			for _, text := range some {
+				n, err := tx.Notes().InsertNote(ctx, workspace, reeve.Note{ID: tx.NewID(reeve.PrefixNote),
+					UserID: userOf(text), Origin: reeve.NoteByPerson, Content: text.text})
+				if err != nil {
+					return err
+				}
+				documents[n.ID] = text.id
 			}
-			documents[n.ID] = text.id
-		}
-		return nil
-	}))
+			return nil
+		}))
+	}
 	both := memory.NewNotes(memory.NotesConfig{DB: w.db, Encoder: encoder})
 	for must(both.Step(ctx)) > 0 {
 	}
@@ -132,7 +135,7 @@ func measureQuality(ctx context.Context, c config, engine, name string, set ques
 	for i, way := range ways {
 		var recall, gain float64
 		for _, q := range set.questions {
-			r := must(way.notes.Recall(ctx, reeve.NoteQuery{WorkspaceID: workspace, UserID: user, Text: q.text, Limit: 10}))
+			r := must(way.notes.Recall(ctx, reeve.NoteQuery{WorkspaceID: workspace, UserID: userOf(q), Text: q.text, Limit: 10}))
 			var ids []string
 			for _, hit := range r.Hits {
 				ids = append(ids, documents[hit.ID])
@@ -154,6 +157,9 @@ func measureQuality(ctx context.Context, c config, engine, name string, set ques
 		}
 	}
 }
+
+// userOf returns the user whose notes a text is among.
+func userOf(t judgedText) string { return cmp.Or(t.user, "ann") }
 
 // recallAt returns the share of the relevant documents that are among the first k.
 func recallAt(ids []string, relevant map[string]bool, k int) float64 {

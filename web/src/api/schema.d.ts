@@ -2813,7 +2813,8 @@ export interface paths {
         delete: operations["revokeToken"];
         options?: never;
         head?: never;
-        patch?: never;
+        /** Change the role of a token */
+        patch: operations["updateToken"];
         trace?: never;
     };
     "/api/tools": {
@@ -3828,6 +3829,8 @@ export interface components {
             proposal?: components["schemas"]["Proposal"];
             steps: components["schemas"]["Step"][] | null;
             tool: string;
+            /** @description OpenTelemetry trace of the call, if spans are exported */
+            trace_id?: string;
         };
         FailureState: {
             /** @description Class of the last failure */
@@ -5870,6 +5873,13 @@ export interface components {
             user?: string;
             /** @description Default: this workspace */
             workspaces?: string[] | null;
+        };
+        TokenUpdate: {
+            /**
+             * @description New role of the token and of the sessions made with it
+             * @enum {string}
+             */
+            role: "viewer" | "member" | "owner";
         };
         ToolExport: {
             format: string;
@@ -13167,6 +13177,41 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    updateToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenUpdate"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessToken"];
+                };
             };
             /** @description Error */
             default: {
