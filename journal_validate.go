@@ -32,8 +32,11 @@ func CheckTitle(path, s string) (string, error) {
 	return s, nil
 }
 
-// CheckText returns an error about the field at path if s is too long.
+// CheckText returns an error about the field at path if s is too long or cannot be stored.
 func CheckText(path, s string) error {
+	if !IsStorableText(s) {
+		return InvalidField(path, "has a NUL character or is not UTF-8", "text in UTF-8 without NUL")
+	}
 	if len(s) > MaxText {
 		return InvalidField(path, "is too long", "at most "+strconv.Itoa(MaxText)+" bytes")
 	}

@@ -82,6 +82,9 @@ func (s AgentSlots) Validate() error {
 	if err := checkVersion("/slots", s.SchemaVersion); err != nil {
 		return err
 	}
+	if err := CheckText("/slots/primary_goal", s.PrimaryGoal); err != nil {
+		return err
+	}
 	if s.ActiveTaskID != "" && !IsID(s.ActiveTaskID) {
 		return InvalidField("/slots/active_task_id", "is not an id", "an id such as task_...")
 	}

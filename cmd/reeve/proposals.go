@@ -249,6 +249,9 @@ func (a *app) printDecision(d reeve.SetDecision) error {
 				continue
 			}
 			line := fmt.Sprintf("%s is %s: %s", i.ID, i.Proposal.State, i.Proposal.Tool)
+			if i.Proposal.State == reeve.ProposalAccepted {
+				line += ", which runs now; reeve proposals show " + i.ID + " says how it ended"
+			}
 			if i.Proposal.Message != "" {
 				line += ": " + oneLine(i.Proposal.Message)
 			}

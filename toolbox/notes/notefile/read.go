@@ -59,6 +59,10 @@ func Read(path string, format Format) (Plan, error) {
 		return Plan{}, reeve.Errorf(reeve.NotFound, "cannot read %s: %w", path, err).
 			Hintf("give the path of a file or folder that you may read")
 	}
+	if !info.IsDir() && !info.Mode().IsRegular() {
+		return Plan{}, reeve.Errorf(reeve.Validation, "%s is neither a file nor a folder", path).
+			Hintf("copy its content to a file, and import that")
+	}
 	if format == "" {
 		if format, err = detect(path, info.IsDir()); err != nil {
 			return Plan{}, err
