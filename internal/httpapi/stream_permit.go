@@ -9,10 +9,10 @@ import (
 	"reeve/internal/store"
 )
 
-// streamPermit is the right of one client to listen. The right ends when the client's token is revoked, expires or
-// gets a lower role, or when its user leaves the conversation. A permit is checked when this server makes such a change and when the token
-// expires. It is also checked at each heartbeat, because other servers may make such a change. Traffic does not
-// postpone a check.
+// streamPermit is the right of one client to listen. The right ends when the client's token is revoked, expires or gets
+// a lower role, or when its user leaves the conversation. A permit is checked when this server makes such a change and
+// when the token expires. It is also checked at each heartbeat, because other servers may make such a change. Traffic
+// does not postpone a check.
 type streamPermit struct {
 	issuer       streamPermitIssuer
 	who          reeve.Principal
