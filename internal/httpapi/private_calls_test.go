@@ -117,6 +117,12 @@ func TestN11_PrivateCallsAreHiddenFromOthers(t *testing.T) {
 			t.Errorf("decision of another member: %+v", r.Results[0])
 		}
 		wantUnchanged(t, before, takeSnapshot(t, h))
+		for headers, isError := range map[*[]string]bool{new(tokens[reeve.Member]): true, &ann: false} {
+			read := h.Call(x.agent, "output_read", object{"hash": x.hash}, *headers...)
+			if read.IsError != isError {
+				t.Errorf("output_read: %+v", read)
+			}
+		}
 		for _, headers := range [][]string{ann, nil} { // ann and owners see and decide
 			for _, o := range operations {
 				if s := theirs[o.id]; names(o) && o.method == "GET" && s.role != reeve.Owner {
