@@ -15,7 +15,7 @@ type PayloadUse int
 
 // The uses of payloads. They are bits of a column.
 const (
-	// the full text of a truncated output, redacted; readable by everyone who may see calls
+	// the full text of a truncated output, redacted; readable by everyone who sees its call
 	OutputPayload       PayloadUse = 1 << iota
 	UndoPayload                    // the content of a file before a change
 	ConversationPayload            // attachments of a conversation
