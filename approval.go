@@ -49,6 +49,8 @@ type Approval struct {
 	DecidedAt   *time.Time    `json:"decided_at,omitempty"`
 	ExpiresAt   time.Time     `json:"expires_at"`
 	CreatedAt   time.Time     `json:"created_at"`
+
+	PrivateTo string `json:"-"` // as in the operation
 }
 
 // HasExpired reports whether the approval is pending and its time is over at now.

@@ -71,6 +71,8 @@ type ChangeRecord struct {
 	Reason    string         `json:"reason,omitempty" doc:"Reason that the caller gave"`
 	Entities  []EntityChange `json:"entities"`
 	CreatedAt time.Time      `json:"created_at"`
+
+	PrivateTo string `json:"-"` // as in the operation
 }
 
 // PredicateTrial is the result of a predicate for one past change.
@@ -91,9 +93,13 @@ type ChangeViewer struct {
 // privateKinds are the kinds of journal entries that only their user may see.
 var privateKinds = []string{"time_entry", "day_plan", "plan_block", "rating"}
 
-// VisibleTo returns the change with only the entities that a viewer may see, and the number of the others.
+// VisibleTo returns the change with only the entities that a viewer may see, and the number of the others. Of a change
+// that is private to another user it returns only the id and the time.
 func (c ChangeRecord) VisibleTo(v ChangeViewer) (_ ChangeRecord, hidden int) {
 	all := len(c.Entities)
+	if c.PrivateTo != "" && c.PrivateTo != v.User && !v.AllUsers {
+		return ChangeRecord{ID: c.ID, Entities: []EntityChange{}, CreatedAt: c.CreatedAt}, max(1, all)
+	}
 	c.Entities = slices.DeleteFunc(slices.Clone(c.Entities), func(e EntityChange) bool { return !v.canSee(e) })
 	return c, all - len(c.Entities)
 }

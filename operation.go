@@ -87,7 +87,8 @@ type Operation struct {
 	CreatedAt     time.Time  `json:"created_at"`
 	UpdatedAt     time.Time  `json:"updated_at"`
 
-	Owner string `json:"-"` // process that works on it; empty if none
+	Owner     string `json:"-"` // process that works on it; empty if none
+	PrivateTo string `json:"-"` // the only user, besides owners, who sees the call; see Tool.Private
 
 	// InFlightUntil is when the time limit of the last request of a verifiable operation ends. Until then the request
 	// may still take effect, so a look-up that does not find the effect proves nothing. Nil if no request was sent.

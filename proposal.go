@@ -61,6 +61,8 @@ type Proposal struct {
 	Code        Code          `json:"code,omitempty" doc:"Why an accepted proposal was not applied"`
 	Message     string        `json:"message,omitempty"`
 	CreatedAt   time.Time     `json:"created_at"`
+
+	PrivateTo string `json:"-"` // as in the operation of the call that proposed it
 }
 
 // ChangeSet is the list of proposals of one run. Outside runs it is the list of proposals of one session.

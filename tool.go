@@ -69,6 +69,9 @@ type Tool struct {
 	AwaitsOutcome bool `json:"-"`
 	// Categories returns the categories that a call accesses. Nil means that the tool is not bound to categories.
 	Categories Classifier `json:"-"`
+	// Private is set for a tool that works on private data of the user for whom it is called. Such a call, its
+	// approval, its proposal and its output are visible only to this user and to owners, and only they decide on it.
+	Private bool `json:"-"`
 	// IsRead reports whether a call changes nothing although the tool can change something. Scripts may make such calls
 	// outside of items. Nil means that every call changes something.
 	IsRead ReadDetector `json:"-"`

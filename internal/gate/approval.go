@@ -22,7 +22,8 @@ func (r *Recorder) park(ctx context.Context) (res reeve.Result, err error) {
 		a := reeve.Approval{ID: tx.NewID(reeve.PrefixApproval), WorkspaceID: op.WorkspaceID, OperationID: op.ID,
 			CallID: r.callID, AgentID: op.AgentID, Tool: op.Tool, Args: r.argsForPerson(), ArgsHash: op.ArgsHash,
 			ToolVersion: op.ToolVersion, Policy: op.Policy, Why: r.waitReason, Reason: r.call.Reason,
-			Preview: diff.content, State: reeve.ApprovalPending, ExpiresAt: tx.Now().Add(r.g.ApprovalTTL)}
+			Preview: diff.content, State: reeve.ApprovalPending, ExpiresAt: tx.Now().Add(r.g.ApprovalTTL),
+			PrivateTo: op.PrivateTo}
 		res = pendingResult(op)
 		res.ApprovalID, res.Message = a.ID, r.waitReason
 		if err := r.writeParked(detached, tx, op); err != nil {

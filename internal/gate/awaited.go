@@ -31,7 +31,7 @@ func (g *Gate) CompleteAwaited(ctx context.Context, tx *store.Tx, workspace, id 
 	info := reeve.ResultInfo{Status: "success", Size: out.size, Truncated: out.truncated, Spent: is.Spent,
 		Attempts: max(1, was.Attempts)}
 	if out.truncated {
-		if info.Hash, err = tx.Ledger().PutPayload(ctx, workspace, store.OutputPayload, out.full); err != nil {
+		if info.Hash, err = tx.Ledger().PutOutput(ctx, workspace, was.PrivateTo, out.full); err != nil {
 			return err
 		}
 	}

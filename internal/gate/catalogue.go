@@ -158,6 +158,7 @@ func (c *Catalogue) prepareEntry(e *entry) (err error) {
 		if !ok {
 			return reeve.Errorf(reeve.Unsupported, "no handler %q in this build", row.HandlerKey)
 		}
+		e.tool.Private = h.Private
 		e.tool.CheckSettings = h.CheckSettings // before the check below, for the same reason
 		if h.Broken != "" {                    // this machine cannot run the tool
 			return reeve.Errorf(reeve.Unsupported, "%s", h.Broken)

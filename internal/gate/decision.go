@@ -76,7 +76,8 @@ func (d *Decision) invocation(callID string, attempt int) *reeve.Invocation {
 // the form of a call that leaves no operation.
 func (d *Decision) operationIn(s reeve.State, callID string) reeve.Operation {
 	o := reeve.Operation{WorkspaceID: d.call.Workspace, AgentID: d.call.Agent, CallID: callID, ThreadID: d.thread,
-		RunID: d.call.Run, Tool: d.call.Tool, State: s, ArgsHash: d.argsHash, Base: d.baseVersion()}
+		RunID: d.call.Run, Tool: d.call.Tool, State: s, ArgsHash: d.argsHash, Base: d.baseVersion(),
+		PrivateTo: d.privateTo()}
 	if d.entry != nil {
 		o.Tool, o.ToolVersion, o.Effect = d.tool().ID, d.entry.fingerprint, d.tool().Effect
 	}
@@ -84,6 +85,15 @@ func (d *Decision) operationIn(s reeve.State, callID string) reeve.Operation {
 		o.ID, o.Policy = d.operation, d.policyHashAtDecision
 	}
 	return o
+}
+
+// privateTo returns the user to whom the call is private. It looks the tool up by its name, because a refused call may
+// have no entry.
+func (d *Decision) privateTo() string {
+	if e, ok := d.view.workspace.tools[d.call.Tool]; ok && e.tool.Private {
+		return d.call.User
+	}
+	return ""
 }
 
 // policyHash returns a hash of everything in the agent's policy and settings that affects calls of this tool. An

@@ -70,7 +70,8 @@ func (i *Inbox) writeAcceptance(ctx context.Context, tx *store.Tx, p reeve.Propo
 	op := reeve.Operation{ID: p.OperationID, WorkspaceID: p.WorkspaceID, AgentID: p.AgentID,
 		CallID: tx.NewID(reeve.PrefixMessage), ThreadID: p.ThreadID, RunID: p.RunID, Tool: p.Tool,
 		ToolVersion: p.ToolVersion, Policy: proposed.Operation.Policy, Effect: proposed.Operation.Effect,
-		State: reeve.Prepared, ArgsHash: p.ArgsHash, Base: p.Base, NextAttemptAt: p.DecidedAt}
+		State: reeve.Prepared, ArgsHash: p.ArgsHash, Base: p.Base, NextAttemptAt: p.DecidedAt,
+		PrivateTo: p.PrivateTo}
 	return tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Args: args, Request: mustJSON(info)},
 		store.Preconditions{Revision: w.Revision})
 }
@@ -144,27 +145,37 @@ func (i *Inbox) updateProposal(ctx context.Context, workspace, id string,
 // itemsPerPage is how many proposals are read at once.
 const itemsPerPage = 100
 
-// DecideChangeSet decides on the given items of a change set, or on all pending items if items is nil. It decides on
-// each item separately. The result reports items that could not be decided.
-func (i *Inbox) DecideChangeSet(ctx context.Context, workspace, set string, items []string, accept bool,
-	by, comment string) (out reeve.SetDecision, err error) {
+// SetDecision is a person's decision on items of a change set.
+type SetDecision struct {
+	Set         string
+	Items       []string // nil means all pending items
+	Accept      bool
+	By, Comment string
+	Viewer      *string // items that the viewer does not see do not exist; see [store.Ledger.VisibleTo]
+}
+
+// DecideChangeSet decides on items of a change set. It decides on each item separately. The result reports items that
+// could not be decided.
+func (i *Inbox) DecideChangeSet(ctx context.Context, workspace string,
+	d SetDecision) (out reeve.SetDecision, err error) {
 	out.Items = []reeve.ItemDecision{}
 	decide := func(id string) error {
-		d, err := i.decideItem(ctx, workspace, set, id, accept, by, comment)
-		out.Items = append(out.Items, d)
+		r, err := i.decideItem(ctx, workspace, id, d)
+		out.Items = append(out.Items, r)
 		return err
 	}
 	err = i.g.DB.View(ctx, func(s *store.Snap) error {
-		_, err := s.Ledger().GetChangeSet(ctx, workspace, set)
+		_, err := s.Ledger().VisibleTo(d.Viewer).GetChangeSet(ctx, workspace, d.Set)
 		return err
 	})
-	for i := 0; i < len(items) && err == nil; i++ {
-		err = decide(items[i])
+	for i := 0; i < len(d.Items) && err == nil; i++ {
+		err = decide(d.Items[i])
 	}
-	for ordinal := 0; err == nil && items == nil; {
+	for ordinal := 0; err == nil && d.Items == nil; {
 		var page []reeve.Proposal
 		err = i.g.DB.View(ctx, func(s *store.Snap) (err error) {
-			page, err = s.Ledger().ListChangeSetItems(ctx, workspace, set, true, ordinal, itemsPerPage)
+			page, err = s.Ledger().VisibleTo(d.Viewer).ListChangeSetItems(ctx, workspace, d.Set, true, ordinal,
+				itemsPerPage)
 			return err
 		})
 		for i := 0; i < len(page) && err == nil; i++ {
@@ -179,19 +190,19 @@ func (i *Inbox) DecideChangeSet(ctx context.Context, workspace, set string, item
 }
 
 // decideItem decides on one item of a change set. It returns an error only if the store fails.
-func (i *Inbox) decideItem(ctx context.Context, workspace, set, id string, accept bool,
-	by, comment string) (reeve.ItemDecision, error) {
+func (i *Inbox) decideItem(ctx context.Context, workspace, id string, d SetDecision) (reeve.ItemDecision, error) {
 	var p reeve.Proposal
 	err := i.g.DB.View(ctx, func(s *store.Snap) (err error) {
-		if p, err = s.Ledger().GetProposal(ctx, workspace, id); err == nil && p.SetID != set {
-			err = reeve.Errorf(reeve.NotFound, "proposal %q is not an item of change set %q", id, set)
+		p, err = s.Ledger().VisibleTo(d.Viewer).GetProposal(ctx, workspace, id)
+		if err == nil && p.SetID != d.Set {
+			err = reeve.Errorf(reeve.NotFound, "proposal %q is not an item of change set %q", id, d.Set)
 		}
 		return err
 	})
-	if err == nil && accept {
-		p, err = i.AcceptProposal(ctx, workspace, id, by, comment)
+	if err == nil && d.Accept {
+		p, err = i.AcceptProposal(ctx, workspace, id, d.By, d.Comment)
 	} else if err == nil {
-		p, err = i.RejectProposal(ctx, workspace, id, by, comment)
+		p, err = i.RejectProposal(ctx, workspace, id, d.By, d.Comment)
 	}
 	switch e := reeve.AsError(err); reeve.CodeOf(err) {
 	case reeve.NotFound, reeve.Conflict, reeve.Stale:

@@ -119,7 +119,7 @@ func (r *Recorder) findOrInsertProposal(ctx context.Context, tx *store.Tx,
 		Round: round + 1, AgentID: r.call.Agent, RunID: r.call.Run, ThreadID: r.thread, CallID: r.callID,
 		Tool: r.tool().ID, Args: r.argsForPerson(), ArgsHash: r.argsHash, ToolVersion: r.entry.fingerprint,
 		Settings: r.settingsHash(), Base: r.baseVersion(), Preview: diff.content, Reason: r.call.Reason,
-		UserID: r.call.User, State: reeve.ProposalPending}
+		UserID: r.call.User, State: reeve.ProposalPending, PrivateTo: r.privateTo()}
 	if item.Ordinal, err = tx.Ledger().LastOrdinal(ctx, item.SetID); err != nil {
 		return item, "", err
 	}

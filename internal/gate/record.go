@@ -146,7 +146,7 @@ func (r *Recorder) storeOutput(ctx context.Context, tx *store.Tx, out output) er
 	if !out.truncated {
 		return nil
 	}
-	_, err := tx.Ledger().PutPayload(ctx, r.call.Workspace, store.OutputPayload, out.full)
+	_, err := tx.Ledger().PutOutput(ctx, r.call.Workspace, r.privateTo(), out.full)
 	return err
 }
 

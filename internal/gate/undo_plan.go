@@ -76,16 +76,17 @@ func planUndo(ctx context.Context, s *store.Snap, op reeve.Operation) (reeve.Und
 }
 
 // PlanUndoOfRun returns what an undo of a run would do, in its order: the latest change first. Calls that changed
-// nothing and undos are left out.
-func (g *Gate) PlanUndoOfRun(ctx context.Context, workspace, run string) (list []reeve.UndoPlan, err error) {
+// nothing and undos are left out, and so are calls that the viewer does not see; see [store.Ledger.VisibleTo].
+func (g *Gate) PlanUndoOfRun(ctx context.Context, workspace, run string,
+	viewer *string) (list []reeve.UndoPlan, err error) {
 	return list, g.DB.View(ctx, func(s *store.Snap) error {
 		redaction, err := g.Redaction(ctx, s, workspace)
 		if err != nil {
 			return err
 		}
 		for before := ""; ; {
-			page, err := s.Ledger().ListOperations(ctx, workspace, store.OperationFilter{Run: run, Before: before,
-				Limit: itemsPerPage})
+			page, err := s.Ledger().VisibleTo(viewer).ListOperations(ctx, workspace,
+				store.OperationFilter{Run: run, Before: before, Limit: itemsPerPage})
 			if err != nil || len(page) == 0 {
 				return err
 			}
@@ -113,10 +114,11 @@ func (g *Gate) PlanUndoOfRun(ctx context.Context, workspace, run string) (list [
 	})
 }
 
-// UndoRun undoes what can be undone of a run, the latest change first. Each undo passes the gate by itself, so some can
-// fail or wait for a person; the result of each says so.
-func (g *Gate) UndoRun(ctx context.Context, workspace, run, by string, via reeve.Via) ([]reeve.UndoPlan, error) {
-	list, err := g.PlanUndoOfRun(ctx, workspace, run)
+// UndoRun undoes what the viewer sees of a run and can be undone, the latest change first. Each undo passes the gate by
+// itself, so some can fail or wait for a person; the result of each says so.
+func (g *Gate) UndoRun(ctx context.Context, workspace, run, by string, via reeve.Via,
+	viewer *string) ([]reeve.UndoPlan, error) {
+	list, err := g.PlanUndoOfRun(ctx, workspace, run, viewer)
 	for i := range list {
 		if err != nil || !list[i].CanUndo {
 			continue

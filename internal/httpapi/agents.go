@@ -306,7 +306,7 @@ func (h *agentHandlers) listMessages(ctx context.Context, who reeve.Principal, i
 func listThreadMessages(ctx context.Context, snap *store.Snap, who reeve.Principal, agent, session, run string,
 	page Page) ([]reeve.Message, error) {
 	if run == "" {
-		return snap.Ledger().ListMessages(ctx, who.Workspace,
+		return visibleLedger(snap, who).ListMessages(ctx, who.Workspace,
 			reeve.SessionThread(agent, cmp.Or(session, reeve.DefaultSession(who.User))), page.Cursor, page.Limit)
 	}
 	if isHidden, err := isRunHidden(ctx, snap, who, run); err != nil || isHidden {
@@ -315,9 +315,10 @@ func listThreadMessages(ctx context.Context, snap *store.Snap, who reeve.Princip
 	r, err := snap.Runs().GetRun(ctx, who.Workspace, run)
 	switch {
 	case err == nil && r.Reason == reeve.ReasonUser && r.AgentID == agent:
-		return snap.Ledger().ListRunMessages(ctx, who.Workspace, run, page.Cursor, page.Limit)
+		return visibleLedger(snap, who).ListRunMessages(ctx, who.Workspace, run, page.Cursor, page.Limit)
 	case err != nil && reeve.CodeOf(err) != reeve.NotFound: // a thread may exist without a run
 		return nil, err
 	}
-	return snap.Ledger().ListMessages(ctx, who.Workspace, reeve.RunThread(agent, run), page.Cursor, page.Limit)
+	return visibleLedger(snap, who).
+		ListMessages(ctx, who.Workspace, reeve.RunThread(agent, run), page.Cursor, page.Limit)
 }

@@ -44,14 +44,14 @@ func (h *approvalHandlers) inbox(ctx context.Context, who reeve.Principal, _ *Sc
 // readInbox returns everything that waits for a person, up to maxInboxItems of each kind.
 func readInbox(ctx context.Context, snap *store.Snap, who reeve.Principal) (in api.Inbox, err error) {
 	const limit = maxInboxItems + 1 // one entry more than shown, to set More
-	if in.Approvals, err = snap.Ledger().ListApprovals(ctx, who.Workspace, reeve.ApprovalPending, "",
+	if in.Approvals, err = visibleLedger(snap, who).ListApprovals(ctx, who.Workspace, reeve.ApprovalPending, "",
 		limit); err != nil {
 		return in, err
 	}
-	if in.Unknown, err = snap.Ledger().ListUnknown(ctx, who.Workspace, limit); err != nil {
+	if in.Unknown, err = visibleLedger(snap, who).ListUnknown(ctx, who.Workspace, limit); err != nil {
 		return in, err
 	}
-	if in.Proposals, err = snap.Ledger().ListProposals(ctx, who.Workspace,
+	if in.Proposals, err = visibleLedger(snap, who).ListProposals(ctx, who.Workspace,
 		store.ProposalFilter{State: reeve.ProposalPending, Limit: limit}); err != nil {
 		return in, err
 	}
@@ -148,7 +148,7 @@ func (h *approvalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 	}
 	out := &body[api.ApprovalList]{}
 	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body.Approvals, err = snap.Ledger().ListApprovals(ctx, who.Workspace, in.State, in.Cursor,
+		if out.Body.Approvals, err = visibleLedger(snap, who).ListApprovals(ctx, who.Workspace, in.State, in.Cursor,
 			in.Limit); err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (h *approvalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 func (h *approvalHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Approval], error) {
 	out := &body[reeve.Approval]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		a, err := snap.Ledger().GetApproval(ctx, who.Workspace, in.ID)
+		a, err := visibleLedger(snap, who).GetApproval(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
 		}
@@ -176,15 +176,26 @@ func (h *approvalHandlers) decide(ctx context.Context, who reeve.Principal, in *
 	IDPath
 	Body api.DecisionRequest
 }) (*body[reeve.Approval], error) {
-	a, err := h.gate.Inbox.DecideApproval(ctx, who.Workspace, in.ID, in.Body.Decision == "approve", who.User,
-		in.Body.Comment, in.Body.Shown)
+	a, err := decideApproval(ctx, h.db, h.gate, who, in.ID, in.Body)
 	return &body[reeve.Approval]{a}, err
+}
+
+// decideApproval decides on an approval that the caller sees.
+func decideApproval(ctx context.Context, db *store.DB, g *gate.Gate, who reeve.Principal, id string,
+	d api.DecisionRequest) (reeve.Approval, error) {
+	if err := checkApproval(ctx, db, who, id); err != nil {
+		return reeve.Approval{}, err
+	}
+	return g.Inbox.DecideApproval(ctx, who.Workspace, id, d.Decision == "approve", who.User, d.Comment, d.Shown)
 }
 
 func (h *approvalHandlers) edit(ctx context.Context, who reeve.Principal, in *struct {
 	IDPath
 	Body api.EditRequest
 }) (*body[reeve.Approval], error) {
+	if err := checkApproval(ctx, h.db, who, in.ID); err != nil {
+		return nil, err
+	}
 	a, err := h.gate.Inbox.EditApproval(ctx, who.Workspace, in.ID, gate.Edit{Args: in.Body.Args, By: who.User,
 		Comment: in.Body.Comment, Shown: in.Body.Shown})
 	return &body[reeve.Approval]{a}, err
@@ -204,8 +215,7 @@ func (h *approvalHandlers) decideAll(ctx context.Context, who reeve.Principal, i
 	out := &body[api.BatchDecisionList]{}
 	for _, d := range in.Body.Decisions {
 		r := api.BatchDecisionResult{ID: d.ID}
-		a, err := h.gate.Inbox.DecideApproval(ctx, who.Workspace, d.ID, d.Decision == "approve", who.User, d.Comment,
-			d.Shown)
+		a, err := decideApproval(ctx, h.db, h.gate, who, d.ID, d.DecisionRequest)
 		if err == nil {
 			r.Approval = &a
 		} else {
@@ -221,7 +231,7 @@ func (h *approvalHandlers) card(ctx context.Context, who reeve.Principal, in *ID
 	error) {
 	out := &body[api.ApprovalCard]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) error {
-		a, err := snap.Ledger().GetApproval(ctx, who.Workspace, in.ID)
+		a, err := visibleLedger(snap, who).GetApproval(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
 		}

@@ -152,11 +152,25 @@ func (h *callHandlers) preview(ctx context.Context, who reeve.Principal,
 
 func (h *callHandlers) explain(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Explanation], error) {
 	x, err := h.gate.Explain(ctx, who.Workspace, in.ID)
+	if err == nil {
+		err = h.checkCall(ctx, who, x.CallID, in.ID)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &body[reeve.Explanation]{x}, h.db.View(ctx, func(snap *store.Snap) error {
 		return h.redactor.redactOne(ctx, snap, who, x.Approval, x.Proposal)
+	})
+}
+
+// checkCall fails with NOT_FOUND if the caller does not see a call. The error names the id that the caller used.
+func (h *callHandlers) checkCall(ctx context.Context, who reeve.Principal, id, shown string) error {
+	return h.db.View(ctx, func(snap *store.Snap) error {
+		_, err := visibleLedger(snap, who).GetCall(ctx, who.Workspace, id)
+		if reeve.CodeOf(err) == reeve.NotFound {
+			return newNotFound("call", shown)
+		}
+		return err
 	})
 }
 
@@ -176,7 +190,7 @@ func (h *callHandlers) readOutput(ctx context.Context, who reeve.Principal, in *
 		if who.Role.Allows(reeve.Member) {
 			inv = redaction.DeciderInvocation()
 		}
-		got, err := snap.Ledger().GetOutput(ctx, inv, in.Hash, in.Offset, in.Limit)
+		got, err := visibleLedger(snap, who).GetOutput(ctx, inv, in.Hash, in.Offset, in.Limit)
 		if err != nil {
 			return err
 		}

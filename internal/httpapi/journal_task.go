@@ -132,6 +132,9 @@ func (h *taskHandlers) rollover(ctx context.Context, who reeve.Principal, in *st
 }
 
 func (h *taskHandlers) listEffects(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.LinkList], error) {
+	if err := checkOperation(ctx, h.journal.db, who, in.ID); err != nil {
+		return nil, err
+	}
 	return readJournal(ctx, h.journal, who, func(r *store.JournalReader) (l api.LinkList, err error) {
 		l.Links, err = r.Effects(ctx, in.ID)
 		return l, err

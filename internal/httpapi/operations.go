@@ -34,7 +34,7 @@ func (h *operationHandlers) list(ctx context.Context, who reeve.Principal, in *s
 		if err != nil {
 			return err
 		}
-		if out.Body.Operations, err = snap.Ledger().ListOperations(ctx, who.Workspace,
+		if out.Body.Operations, err = visibleLedger(snap, who).ListOperations(ctx, who.Workspace,
 			store.OperationFilter{Agent: agent, Run: in.Run, State: in.State, Before: in.Cursor,
 				Limit: in.Limit}); err != nil {
 			return err
@@ -57,7 +57,7 @@ func (h *operationHandlers) list(ctx context.Context, who reeve.Principal, in *s
 func (h *operationHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Operation], error) {
 	out := &body[reeve.Operation]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body, err = snap.Ledger().GetOperation(ctx, who.Workspace, in.ID); err != nil {
+		if out.Body, err = visibleLedger(snap, who).GetOperation(ctx, who.Workspace, in.ID); err != nil {
 			return err
 		}
 		redaction, err := h.gate.Redaction(ctx, snap, who.Workspace)
@@ -80,6 +80,9 @@ func (h *operationHandlers) resolve(ctx context.Context, who reeve.Principal, in
 	IDPath
 	Body reeve.ResolveRequest
 }) (*body[reeve.Operation], error) {
+	if err := checkOperation(ctx, h.db, who, in.ID); err != nil {
+		return nil, err
+	}
 	op, err := h.gate.Inbox.Resolve(ctx, who.Workspace, in.ID, in.Body, who.User)
 	return &body[reeve.Operation]{op}, err
 }
@@ -106,7 +109,7 @@ func (h *operationHandlers) deliver(ctx context.Context, who reeve.Principal, in
 			Hintf(`send {"content": ...} (an empty text is allowed, null is not) or {"error": "reason"}`)
 	}
 	if err := h.db.View(ctx, func(snap *store.Snap) error {
-		op, err := snap.Ledger().GetOperation(ctx, who.Workspace, in.ID)
+		op, err := visibleLedger(snap, who).GetOperation(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
 		}
@@ -123,6 +126,9 @@ func (h *operationHandlers) deliver(ctx context.Context, who reeve.Principal, in
 }
 
 func (h *operationHandlers) undo(ctx context.Context, who reeve.Principal, in *IDPath) (*callOutput, error) {
+	if err := checkOperation(ctx, h.db, who, in.ID); err != nil {
+		return nil, err
+	}
 	res, err := h.gate.Undo(ctx, who.Workspace, in.ID, who.User, reeve.ViaREST)
 	if err != nil {
 		return nil, &refusedCall{res.CallID, err}
@@ -133,12 +139,18 @@ func (h *operationHandlers) undo(ctx context.Context, who reeve.Principal, in *I
 // planUndo says what an undo would change. Members only, because a preview reads the agent's data.
 func (h *operationHandlers) planUndo(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.UndoPlan],
 	error) {
+	if err := checkOperation(ctx, h.db, who, in.ID); err != nil {
+		return nil, err
+	}
 	p, err := h.gate.PlanUndo(ctx, who.Workspace, in.ID)
 	return &body[reeve.UndoPlan]{p}, err
 }
 
 func (h *operationHandlers) lookUp(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.LookUpResult],
 	error) {
+	if err := checkOperation(ctx, h.db, who, in.ID); err != nil {
+		return nil, err
+	}
 	what, found, err := h.gate.LookUp(ctx, who.Workspace, in.ID)
 	return &body[api.LookUpResult]{api.LookUpResult{Outcome: what, Found: found}}, err
 }
@@ -148,7 +160,7 @@ func (h *operationHandlers) planUndoOfRun(ctx context.Context, who reeve.Princip
 	if err := h.checkRunVisible(ctx, who, in.ID); err != nil {
 		return nil, err
 	}
-	list, err := h.gate.PlanUndoOfRun(ctx, who.Workspace, in.ID)
+	list, err := h.gate.PlanUndoOfRun(ctx, who.Workspace, in.ID, viewerOf(who))
 	return &body[api.UndoPlanList]{api.UndoPlanList{Steps: list}}, err
 }
 
@@ -157,7 +169,7 @@ func (h *operationHandlers) undoRun(ctx context.Context, who reeve.Principal, in
 	if err := h.checkRunVisible(ctx, who, in.ID); err != nil {
 		return nil, err
 	}
-	list, err := h.gate.UndoRun(ctx, who.Workspace, in.ID, who.User, reeve.ViaREST)
+	list, err := h.gate.UndoRun(ctx, who.Workspace, in.ID, who.User, reeve.ViaREST, viewerOf(who))
 	return &body[api.UndoPlanList]{api.UndoPlanList{Steps: list}}, err
 }
 

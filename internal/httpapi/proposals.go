@@ -33,11 +33,11 @@ func (h *proposalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 			return err
 		}
 		if in.Set != "" {
-			if _, err := snap.Ledger().GetChangeSet(ctx, who.Workspace, in.Set); err != nil {
+			if _, err := visibleLedger(snap, who).GetChangeSet(ctx, who.Workspace, in.Set); err != nil {
 				return err
 			}
 		}
-		out.Body.Proposals, err = snap.Ledger().ListProposals(ctx, who.Workspace,
+		out.Body.Proposals, err = visibleLedger(snap, who).ListProposals(ctx, who.Workspace,
 			store.ProposalFilter{Agent: agent, Set: in.Set, State: in.State, Before: in.Cursor, Limit: in.Limit})
 		if err != nil {
 			return err
@@ -53,7 +53,7 @@ func (h *proposalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 func (h *proposalHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Proposal], error) {
 	out := &body[reeve.Proposal]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body, err = snap.Ledger().GetProposal(ctx, who.Workspace, in.ID); err != nil {
+		if out.Body, err = visibleLedger(snap, who).GetProposal(ctx, who.Workspace, in.ID); err != nil {
 			return err
 		}
 		return h.redactor.redactOne(ctx, snap, who, nil, &out.Body)
@@ -68,17 +68,26 @@ type commentInput struct {
 
 func (h *proposalHandlers) accept(ctx context.Context, who reeve.Principal,
 	in *commentInput) (*body[reeve.Proposal], error) {
+	if err := checkProposal(ctx, h.db, who, in.ID); err != nil {
+		return nil, err
+	}
 	p, err := h.gate.Inbox.AcceptProposal(ctx, who.Workspace, in.ID, who.User, in.Body.Comment)
 	return &body[reeve.Proposal]{p}, err
 }
 
 func (h *proposalHandlers) reject(ctx context.Context, who reeve.Principal,
 	in *commentInput) (*body[reeve.Proposal], error) {
+	if err := checkProposal(ctx, h.db, who, in.ID); err != nil {
+		return nil, err
+	}
 	p, err := h.gate.Inbox.RejectProposal(ctx, who.Workspace, in.ID, who.User, in.Body.Comment)
 	return &body[reeve.Proposal]{p}, err
 }
 
 func (h *proposalHandlers) reopen(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Proposal], error) {
+	if err := checkProposal(ctx, h.db, who, in.ID); err != nil {
+		return nil, err
+	}
 	p, err := h.gate.Inbox.ReopenProposal(ctx, who.Workspace, in.ID, who.User)
 	return &body[reeve.Proposal]{p}, err
 }
@@ -98,7 +107,7 @@ func (h *proposalHandlers) listSets(ctx context.Context, who reeve.Principal, in
 		if err != nil {
 			return err
 		}
-		sets, cursors, err := snap.Ledger().ListChangeSets(ctx, who.Workspace,
+		sets, cursors, err := visibleLedger(snap, who).ListChangeSets(ctx, who.Workspace,
 			store.ChangeSetFilter{Agent: agent, Pending: in.Pending, Before: in.Cursor, Limit: in.Limit})
 		if out.Body.ChangeSets = sets; len(cursors) == in.Limit {
 			out.Body.Next = cursors[in.Limit-1]
@@ -114,10 +123,11 @@ func (h *proposalHandlers) getSet(ctx context.Context, who reeve.Principal,
 	in *IDPath) (*body[reeve.ChangeSet], error) {
 	out := &body[reeve.ChangeSet]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
-		if out.Body, err = snap.Ledger().GetChangeSet(ctx, who.Workspace, in.ID); err != nil {
+		ledger := visibleLedger(snap, who)
+		if out.Body, err = ledger.GetChangeSet(ctx, who.Workspace, in.ID); err != nil {
 			return err
 		}
-		if out.Body.Items, err = snap.Ledger().ListChangeSetItems(ctx, who.Workspace, in.ID, false, 0,
+		if out.Body.Items, err = ledger.ListChangeSetItems(ctx, who.Workspace, in.ID, false, 0,
 			maxSetItems); err != nil {
 			return err
 		}
@@ -133,12 +143,17 @@ type setDecisionInput struct {
 
 func (h *proposalHandlers) acceptSet(ctx context.Context, who reeve.Principal,
 	in *setDecisionInput) (*body[reeve.SetDecision], error) {
-	d, err := h.gate.Inbox.DecideChangeSet(ctx, who.Workspace, in.ID, in.Body.Items, true, who.User, in.Body.Comment)
-	return &body[reeve.SetDecision]{d}, err
+	return h.decideSet(ctx, who, in, true)
 }
 
 func (h *proposalHandlers) rejectSet(ctx context.Context, who reeve.Principal,
 	in *setDecisionInput) (*body[reeve.SetDecision], error) {
-	d, err := h.gate.Inbox.DecideChangeSet(ctx, who.Workspace, in.ID, in.Body.Items, false, who.User, in.Body.Comment)
+	return h.decideSet(ctx, who, in, false)
+}
+
+func (h *proposalHandlers) decideSet(ctx context.Context, who reeve.Principal, in *setDecisionInput,
+	accept bool) (*body[reeve.SetDecision], error) {
+	d, err := h.gate.Inbox.DecideChangeSet(ctx, who.Workspace, gate.SetDecision{Set: in.ID, Items: in.Body.Items,
+		Accept: accept, By: who.User, Comment: in.Body.Comment, Viewer: viewerOf(who)})
 	return &body[reeve.SetDecision]{d}, err
 }

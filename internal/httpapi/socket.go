@@ -319,8 +319,8 @@ func (l *socketClient) handleFrame(ctx context.Context, b []byte) error {
 	case api.ClientCancel:
 		_, err = l.canceler.cancel(ctx, who, l.conversation, f.TurnID)
 	case api.ClientApprove, api.ClientDeny:
-		_, err = l.gate.Inbox.DecideApproval(ctx, who.Workspace, f.ApprovalID, f.Type == api.ClientApprove, who.User,
-			f.Comment, "")
+		_, err = decideApproval(ctx, l.db, l.gate, who, f.ApprovalID,
+			api.DecisionRequest{Decision: string(f.Type), Comment: f.Comment})
 	}
 	return err
 }

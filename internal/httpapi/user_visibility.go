@@ -9,8 +9,12 @@ import (
 )
 
 // Schedules, and wakes, runs and notifications on behalf of a user, are visible to that user and to owners. For other
-// callers they do not exist. Without a user they are visible to the whole workspace. Calls, operations and approvals
-// are always visible to the whole workspace, because every member may approve calls.
+// callers they do not exist. Without a user they are visible to the whole workspace.
+//
+// Calls, operations, approvals and proposals are visible to the whole workspace, because every member may approve
+// calls. Those of tools that work on a user's private data, such as notes, are visible to that user and to owners; see
+// reeve.Tool.Private. Read them through visibleLedger, and check them before the gate changes them. Participants of a
+// conversation see every call that is made in it, in its frames and messages.
 
 // visibleUser returns the user to whose entries the caller is limited. Empty means no limit: owners see the entries of
 // all users. Entries without a user are visible to every caller.
@@ -27,6 +31,43 @@ func callerID(who reeve.Principal) string { return cmp.Or(who.User, who.TokenID)
 // canSee reports whether a caller may see the entries of a user.
 func canSee(who reeve.Principal, user string) bool {
 	return user == "" || visibleUser(who) == "" || visibleUser(who) == user
+}
+
+// viewerOf returns the user to whose private calls the caller is limited, or nil for owners.
+func viewerOf(who reeve.Principal) *string {
+	if who.Role == reeve.Owner {
+		return nil
+	}
+	return new(callerID(who))
+}
+
+// visibleLedger returns the ledger as the caller sees it, without the private calls of other users.
+func visibleLedger(snap *store.Snap, who reeve.Principal) store.Ledger {
+	return snap.Ledger().VisibleTo(viewerOf(who))
+}
+
+// checkOperation fails with NOT_FOUND if the caller does not see an operation.
+func checkOperation(ctx context.Context, db *store.DB, who reeve.Principal, id string) error {
+	return db.View(ctx, func(snap *store.Snap) error {
+		_, err := visibleLedger(snap, who).GetOperation(ctx, who.Workspace, id)
+		return err
+	})
+}
+
+// checkApproval fails with NOT_FOUND if the caller does not see an approval.
+func checkApproval(ctx context.Context, db *store.DB, who reeve.Principal, id string) error {
+	return db.View(ctx, func(snap *store.Snap) error {
+		_, err := visibleLedger(snap, who).GetApproval(ctx, who.Workspace, id)
+		return err
+	})
+}
+
+// checkProposal fails with NOT_FOUND if the caller does not see a proposal.
+func checkProposal(ctx context.Context, db *store.DB, who reeve.Principal, id string) error {
+	return db.View(ctx, func(snap *store.Snap) error {
+		_, err := visibleLedger(snap, who).GetProposal(ctx, who.Workspace, id)
+		return err
+	})
 }
 
 // newNotFound returns a NOT_FOUND error. Its text is the same for a missing entry and for one that the caller may not

@@ -88,13 +88,14 @@ func buildInsertCall(e Engine) string {
 			AND NOT EXISTS (SELECT 1 FROM calls WHERE run_id = $4 AND ` + awaitsPerson + `)
 			AND NOT EXISTS (SELECT 1 FROM automations WHERE agent_id = $5 AND paused_at > 0)` + e.ShareClause() + `),
 		$6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $27,
-		$28, $29, $30, $31, $32, $33, $34)`
+		$28, $29, $30, $31, $32, $33, $34, $35)`
 }
 
 // InsertCall inserts a call. It returns ErrStaleDecision if the preconditions no longer hold, and ErrDuplicateOperation
 // if the operation id was used before.
 func (t LedgerTx) InsertCall(ctx context.Context, c Call, pre Preconditions) error {
-	t.tx.Announce(c.Operation.WorkspaceID, TopicOperations, c.Operation.ID, c.Operation.RunID)
+	t.tx.Announce(c.Operation.WorkspaceID, TopicOperations,
+		announcedID(c.Operation.ID, c.Operation.PrivateTo), c.Operation.RunID)
 	if c.Operation.State == reeve.Unknown {
 		t.tx.Announce(c.Operation.WorkspaceID, TopicInbox, "", "")
 	}
@@ -125,7 +126,7 @@ func (t LedgerTx) InsertCall(ctx context.Context, c Call, pre Preconditions) err
 		millisOrZero(o.NextAttemptAt), o.Owner, string(o.Resolution), o.ResolvedBy, encodeUndo(o.Undo),
 		encodeSpent(o.Spent),
 		reeve.Millis(t.now), boolToInt(o.Deferred),
-		millisOrZero(o.TimeoutAt), millisOrZero(o.InFlightUntil), reeve.SanitizeText(c.Args),
+		millisOrZero(o.TimeoutAt), millisOrZero(o.InFlightUntil), o.PrivateTo, reeve.SanitizeText(c.Args),
 		reeve.SanitizeText(string(c.Request)),
 		reeve.SanitizeText(result.Content),
 		reeve.SanitizeText(string(result.Info)))
@@ -143,8 +144,8 @@ func nullIfEmpty(s string) any {
 func (s Ledger) GetCall(ctx context.Context, workspace, id string) (Call, error) {
 	c, ok, err := queryOne(ctx, s.Snap, scanCall, `SELECT `+callColumns+
 		` FROM calls WHERE id = $2 AND workspace_id || '' = $1`, workspace, id)
-	if err == nil && !ok {
-		err = notFound("call", id)
+	if err == nil && (!ok || !s.canSee(c.Operation.PrivateTo)) {
+		return Call{}, notFound("call", id)
 	}
 	return c, err
 }

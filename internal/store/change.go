@@ -232,7 +232,7 @@ func (s Queue) GetChanges(ctx context.Context, workspace string, ids []string) (
 		return byID[id]
 	}
 	calls, err := queryIn(ctx, s.Snap, skipCorrupt(s.Snap, scanChangeCall, nil), `SELECT operation_id, agent_id, run_id,
-		tool, request, created_at FROM calls WHERE operation_id IN (?) AND workspace_id || '' = $1`, ids, workspace)
+		tool, request, created_at, private_to FROM calls WHERE operation_id IN (?) AND workspace_id || '' = $1`, ids, workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +311,7 @@ func scanChangeCall(r scanner) (c reeve.ChangeRecord, err error) {
 	defer wrapCorrupt("calls", &c.ID, &err)
 	var request string
 	var created int64
-	if err = r.Scan(&c.ID, &c.AgentID, &c.RunID, &c.Tool, &request, &created); err != nil {
+	if err = r.Scan(&c.ID, &c.AgentID, &c.RunID, &c.Tool, &request, &created, &c.PrivateTo); err != nil {
 		return c, err
 	}
 	var info reeve.ActionInfo

@@ -71,7 +71,7 @@ var tableChecks = []tableCheck{
 	decodeCheck("messages", `SELECT `+messageColumns+` FROM messages`, scanMessage),
 	typeCheck("events", 1, `id, workspace_id, class, name, agent_id, operation_id`, `created_at`),
 	decodeCheck("changes", `SELECT `+changeColumns+` FROM changes`, scanChange),
-	typeCheck("payloads", 2, `workspace_id, hash`, `size, created_at, uses`),
+	typeCheck("payloads", 2, `workspace_id, hash, private_to`, `size, created_at, uses`),
 	decodeCheck("approvals", `SELECT `+approvalColumns+` FROM approvals`, scanApproval),
 	decodeCheck("proposals", selectProposal, scanProposal),
 	decodeCheck("budgets", `SELECT subject, parent, on_exceed, limit_calls, limit_tokens, limit_micros, limit_millis,

@@ -144,7 +144,7 @@ var heldQueries = []heldQuery{
 		`x.id, ` + agentName + `, '', x.name || ' ' || x.goal, x.user_id, '', x.next_at`,
 		"fires at its time; an overdue firing happens at once or counts as missed, according to the schedule"},
 	{reeve.HeldApproval, `approvals x WHERE x.state = 'pending' AND x.workspace_id = $1`, `x.id`,
-		`x.id, ` + agentName + `, x.tool, x.args, '', '', x.created_at`,
+		`x.id, ` + agentName + `, x.tool, x.args, x.private_to, '', x.created_at`,
 		"still waits for a person, who may have decided since the backup; check whether the call was made before you " +
 			"approve it"},
 	{reeve.HeldAutomation, `automations x WHERE x.workspace_id = $1 AND x.paused_at = 0`, `x.agent_id`,

@@ -93,18 +93,18 @@ func scanEntries(r scanner) (entries []reeve.Message, err error) {
 
 // buildLogQuery returns the query for the rows of a log. Its parameters are the workspace ($1), the thread or run ($2),
 // the first id ($3) and the limit ($4). Each table is read in the order of its index.
-func buildLogQuery(which string) string {
-	part := func(columns, table string) string {
-		return `SELECT * FROM (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + which +
+func buildLogQuery(which, calls string) string {
+	part := func(columns, from string) string {
+		return `SELECT * FROM (SELECT ` + columns + ` FROM ` + from +
 			` AND workspace_id || '' = $1 AND id >= $3 ORDER BY id LIMIT $4) AS part`
 	}
-	return part(messageEntryColumns, "messages") + ` UNION ALL ` + part(callEntryColumns,
-		"calls") + ` ORDER BY id LIMIT $4`
+	return part(messageEntryColumns, `messages WHERE `+which) + ` UNION ALL ` +
+		part(callEntryColumns, `calls WHERE `+calls) + ` ORDER BY id LIMIT $4`
 }
 
-var (
-	threadLog = buildLogQuery(`thread_id = $2`)
-	runLog    = buildLogQuery(`run_id = $2 AND run_id <> ''`)
+const (
+	ofThread = `thread_id = $2`
+	ofRun    = `run_id = $2 AND run_id <> ''`
 )
 
 // entriesAfter returns up to limit entries of the rows whose cursors are greater than after.
@@ -115,34 +115,39 @@ func entriesAfter(rows [][]reeve.Message, after string, limit int) []reeve.Messa
 }
 
 // listLog returns a page of a log with PrevID set.
-func (s Ledger) listLog(ctx context.Context, query, workspace, owner, after string, limit int) ([]reeve.Message,
+func (s Ledger) listLog(ctx context.Context, which, workspace, owner, after string, limit int) ([]reeve.Message,
 	error) {
-	// One row more than the limit, because the first row may hold the last entry of the previous page.
-	rows, err := queryAll(ctx, s.Snap, scanEntries, query, workspace, owner, strings.TrimSuffix(after, resultMark),
-		limit+1)
+	list, err := s.readLog(ctx, which, workspace, owner, after, limit)
 	if err != nil {
 		return nil, err
 	}
-	list := entriesAfter(rows, after, limit)
 	return list, s.SetPrevious(ctx, list)
+}
+
+// readLog returns a page of a log. It leaves out the calls that the viewer does not see.
+func (s Ledger) readLog(ctx context.Context, which, workspace, owner, after string, limit int) ([]reeve.Message,
+	error) {
+	// One row more than the limit, because the first row may hold the last entry of the previous page.
+	calls, args := s.onlyVisible(`private_to`, which,
+		[]any{workspace, owner, strings.TrimSuffix(after, resultMark), limit + 1})
+	rows, err := queryAll(ctx, s.Snap, scanEntries, buildLogQuery(which, calls), args...)
+	return entriesAfter(rows, after, limit), err
 }
 
 // ListMessages returns a page of a thread's log after a cursor, oldest first, with PrevID set.
 func (s Ledger) ListMessages(ctx context.Context, workspace, thread, after string, limit int) ([]reeve.Message, error) {
-	return s.listLog(ctx, threadLog, workspace, thread, after, limit)
+	return s.listLog(ctx, ofThread, workspace, thread, after, limit)
 }
 
 // ListRunMessages returns a page of a run's log after a cursor, oldest first, with PrevID set.
 func (s Ledger) ListRunMessages(ctx context.Context, workspace, run, after string, limit int) ([]reeve.Message, error) {
-	return s.listLog(ctx, runLog, workspace, run, after, limit)
+	return s.listLog(ctx, ofRun, workspace, run, after, limit)
 }
 
 // RunMessages returns a page of a run's log after a cursor, oldest first. PrevID is not set. It fails if a row is
 // corrupt.
 func (s Ledger) RunMessages(ctx context.Context, workspace, run, after string, limit int) ([]reeve.Message, error) {
-	rows, err := queryAll(ctx, s.Snap, scanEntries, runLog, workspace, run, strings.TrimSuffix(after, resultMark),
-		limit+1)
-	return entriesAfter(rows, after, limit), err
+	return s.readLog(ctx, ofRun, workspace, run, after, limit)
 }
 
 // AllRunMessages returns the whole log of a run, oldest first.
@@ -173,10 +178,10 @@ func (s Ledger) SetPrevious(ctx context.Context, list []reeve.Message) error {
 		if err != nil {
 			return err
 		}
+		calls, args := s.onlyVisible(`private_to`, `thread_id = $1 AND id >= $2 AND id <= $3`, []any{thread, from, to})
 		rows, err := queryAll(ctx, s.Snap, scanEntryIDs, `SELECT id, '' FROM messages WHERE thread_id = $1 AND id >= $2
 			AND id <= $3
-			UNION ALL SELECT id, result_id FROM calls WHERE thread_id = $1 AND id >= $2 AND id <= $3 ORDER BY id`,
-			thread, from, to)
+			UNION ALL SELECT id, result_id FROM calls WHERE `+calls+` ORDER BY id`, args...)
 		if err != nil {
 			return err
 		}
@@ -214,8 +219,9 @@ func (s Ledger) entryBefore(ctx context.Context, thread, id string) (string, err
 	if err != nil {
 		return "", err
 	}
+	calls, args := s.onlyVisible(`private_to`, `thread_id = $1 AND id < $2`, []any{thread, id})
 	c, _, err := queryOne(ctx, s.Snap, scanEntryIDs,
-		`SELECT id, result_id FROM calls WHERE thread_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1`, thread, id)
+		`SELECT id, result_id FROM calls WHERE `+calls+` ORDER BY id DESC LIMIT 1`, args...)
 	if message > c.id {
 		return message, err
 	}

@@ -13,7 +13,7 @@ import (
 const operationColumns = `id, workspace_id, agent_id, operation_id, result_id, thread_id, run_id, tool, tool_version,
 	policy, effect, state, args_hash,
 	base, code, message, tries, next_attempt_at, owner, resolution, resolved_by, undo, spent, created_at, updated_at,
-	deferred, timeout_at, in_flight_until`
+	deferred, timeout_at, in_flight_until, private_to`
 
 func scanOperation(r scanner) (o reeve.Operation, err error) {
 	defer wrapCorrupt("calls", &o.CallID, &err)
@@ -24,7 +24,7 @@ func scanOperation(r scanner) (o reeve.Operation, err error) {
 		&o.ToolVersion, &o.Policy,
 		&o.Effect, &o.State, &o.ArgsHash, &o.Base, &o.Code, &o.Message, &o.Attempts, &next, &o.Owner, &o.Resolution,
 		&o.ResolvedBy, &undo, &spent,
-		&created, &updated, &deferred, &timeout, &inFlight); err != nil {
+		&created, &updated, &deferred, &timeout, &inFlight, &o.PrivateTo); err != nil {
 		return o, err
 	}
 	o.ID = id.String
@@ -40,7 +40,7 @@ func scanOperation(r scanner) (o reeve.Operation, err error) {
 // returns a Conflict if the state, owner, tries, resolution or result in the database differ from those of was. The
 // state may stay the same, for example when a person skips an operation.
 func (t LedgerTx) TransitionOperation(ctx context.Context, was, is reeve.Operation, result *CallResult) error {
-	t.tx.Announce(is.WorkspaceID, TopicOperations, is.ID, is.RunID)
+	t.tx.Announce(is.WorkspaceID, TopicOperations, announcedID(is.ID, is.PrivateTo), is.RunID)
 	if was.State == reeve.Unknown || is.State == reeve.Unknown {
 		t.tx.Announce(is.WorkspaceID, TopicInbox, "", "")
 	}
@@ -99,7 +99,11 @@ const selectOperation = `SELECT ` + operationColumns + ` FROM calls WHERE operat
 
 // FindOperation returns an operation of a workspace. It returns false if the id was not used.
 func (s Ledger) FindOperation(ctx context.Context, workspace, id string) (reeve.Operation, bool, error) {
-	return queryOne(ctx, s.Snap, scanOperation, selectOperation, workspace, id)
+	o, ok, err := queryOne(ctx, s.Snap, scanOperation, selectOperation, workspace, id)
+	if !s.canSee(o.PrivateTo) {
+		return reeve.Operation{}, false, err
+	}
+	return o, ok, err
 }
 
 // ApprovedOperation returns the operation that an approval is for. It returns false if the operation does not exist, or
@@ -128,6 +132,7 @@ func (s Ledger) ListOperations(ctx context.Context, workspace string, f Operatio
 	case f.Agent != "": // this uses the agent's index
 		where, args = `agent_id = $5 AND workspace_id || '' = $1`, append(args, f.Agent)
 	}
+	where, args = s.onlyVisible(`private_to`, where, args)
 	return queryAll(ctx, s.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls
 		WHERE `+where+` AND operation_id IS NOT NULL
 		AND id < $2 AND ($4 = '' OR state = $4) ORDER BY id DESC LIMIT $3`, args...)
@@ -135,9 +140,10 @@ func (s Ledger) ListOperations(ctx context.Context, workspace string, f Operatio
 
 // ListUnknown returns the operations with unknown outcome that a person has not resolved, oldest first.
 func (s Ledger) ListUnknown(ctx context.Context, workspace string, limit int) ([]reeve.Operation, error) {
-	return queryAll(ctx, s.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls
-		WHERE workspace_id = $1 AND state IN ('parked', 'unknown') AND state = 'unknown' AND resolution = ''
-		ORDER BY id LIMIT $2`, workspace, limit)
+	where, args := s.onlyVisible(`private_to`, `workspace_id = $1 AND state IN ('parked', 'unknown')
+		AND state = 'unknown' AND resolution = ''`, []any{workspace, limit})
+	return queryAll(ctx, s.Snap, scanOperation, `SELECT `+operationColumns+` FROM calls WHERE `+where+`
+		ORDER BY id LIMIT $2`, args...)
 }
 
 // FindParkedOperation returns the id of an operation of the run that waits for a person, or "" if none does. Operations

@@ -9,7 +9,7 @@ import (
 const proposalColumns = `id, workspace_id, set_id, ordinal, round, agent_id, run_id, thread_id, call_id, tool, args,
 	args_hash, tool_version, settings,
 	base, preview, reason, user_id, state, decided_by, comment, decided_at, reopened_by, reopened_at, operation_id,
-	created_at`
+	created_at, private_to`
 
 // proposalState is the state of a proposal p: the person's decision and, once accepted, the outcome of its operation o.
 // It is computed and not stored, so that it always agrees with the calls.
@@ -21,7 +21,7 @@ const selectProposal = `SELECT p.id, p.workspace_id, p.set_id, p.ordinal, p.roun
 	p.call_id, p.tool, p.args, p.args_hash,
 	p.tool_version, p.settings, p.base, p.preview, p.reason, p.user_id, ` + proposalState + `, p.decided_by, p.comment,
 	p.decided_at, p.reopened_by,
-	p.reopened_at, p.operation_id, p.created_at, COALESCE(o.code, ''), COALESCE(o.message, '')
+	p.reopened_at, p.operation_id, p.created_at, p.private_to, COALESCE(o.code, ''), COALESCE(o.message, '')
 	FROM proposals p LEFT JOIN calls o ON o.operation_id = p.operation_id `
 
 func scanProposal(r scanner) (p reeve.Proposal, err error) {
@@ -31,7 +31,7 @@ func scanProposal(r scanner) (p reeve.Proposal, err error) {
 		&p.Tool, &p.Args, &p.ArgsHash,
 		&p.ToolVersion, &p.Settings, &p.Base, &p.Preview, &p.Reason, &p.UserID, &p.State, &p.DecidedBy, &p.Comment,
 		&decided, &p.ReopenedBy,
-		&reopened, &p.OperationID, &created, &p.Code, &p.Message)
+		&reopened, &p.OperationID, &created, &p.PrivateTo, &p.Code, &p.Message)
 	p.DecidedAt, p.ReopenedAt, p.CreatedAt = timeOrNil(decided), timeOrNil(reopened), reeve.FromMillis(created)
 	return p, err
 }
@@ -39,7 +39,7 @@ func scanProposal(r scanner) (p reeve.Proposal, err error) {
 // InsertProposal inserts a proposal. It returns ErrStaleDecision if another proposal has the same ordinal in the set or
 // the same round.
 func (t LedgerTx) InsertProposal(ctx context.Context, p reeve.Proposal) error {
-	t.tx.announceInbox(p.WorkspaceID, TopicProposals, p.ID, "")
+	t.tx.announceInbox(p.WorkspaceID, TopicProposals, announcedID(p.ID, p.PrivateTo), "")
 	return t.tx.execMapFault(ctx, func(f Fault) error {
 		if f.Kind == FaultUnique {
 			return ErrStaleDecision{}
@@ -47,11 +47,11 @@ func (t LedgerTx) InsertProposal(ctx context.Context, p reeve.Proposal) error {
 		return nil
 	}, `INSERT INTO proposals (`+proposalColumns+`)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, '', '', 0, '', 0,
-		'', $20)`,
+		'', $20, $21)`,
 		p.ID, p.WorkspaceID, p.SetID, p.Ordinal, p.Round, p.AgentID, p.RunID, p.ThreadID, p.CallID, p.Tool,
 		reeve.SanitizeText(p.Args), p.ArgsHash, p.ToolVersion, p.Settings,
 		p.Base, reeve.SanitizeText(p.Preview), reeve.SanitizeText(p.Reason), p.UserID, string(p.State),
-		reeve.Millis(t.now))
+		reeve.Millis(t.now), p.PrivateTo)
 }
 
 // GetProposal returns a proposal of a workspace.
@@ -59,8 +59,8 @@ func (s Ledger) GetProposal(ctx context.Context, workspace, id string) (reeve.Pr
 	p, ok, err := queryOne(ctx, s.Snap, scanProposal, selectProposal+`WHERE p.workspace_id = $1 AND p.id = $2`,
 		workspace,
 		id)
-	if err == nil && !ok {
-		err = notFound("proposal", id)
+	if err == nil && (!ok || !s.canSee(p.PrivateTo)) {
+		return reeve.Proposal{}, notFound("proposal", id)
 	}
 	return p, err
 }
@@ -92,7 +92,7 @@ func (s Ledger) LastOrdinal(ctx context.Context, set string) (int, error) {
 // TransitionProposal stores the decision on a proposal. It returns ErrStaleDecision if the proposal is no longer in the
 // state from.
 func (t LedgerTx) TransitionProposal(ctx context.Context, p reeve.Proposal, from reeve.ProposalState) error {
-	t.tx.announceInbox(p.WorkspaceID, TopicProposals, p.ID, "")
+	t.tx.announceInbox(p.WorkspaceID, TopicProposals, announcedID(p.ID, p.PrivateTo), "")
 	n, err := t.tx.execCount(ctx, `UPDATE proposals SET state = $3, decided_by = $4, comment = $5, decided_at = $6,
 		reopened_by = $7, reopened_at = $8, operation_id = $9
 		WHERE id = $1 AND state = $2`, p.ID, string(from), string(p.State), p.DecidedBy, reeve.SanitizeText(p.Comment),
@@ -120,6 +120,7 @@ func (s Ledger) ListProposals(ctx context.Context, workspace string, f ProposalF
 	if f.State == reeve.ProposalPending {
 		where += ` AND p.state = 'pending'` // uses the index of pending proposals
 	}
+	where, args = s.onlyVisible(`p.private_to`, where, args)
 	return queryAll(ctx, s.Snap, scanProposal, selectProposal+`WHERE `+where+` ORDER BY p.id DESC LIMIT $2`, args...)
 }
 
@@ -136,13 +137,12 @@ func indexCondition(value, column, parameter string) string {
 // pending items.
 func (s Ledger) ListChangeSetItems(ctx context.Context, workspace, set string, pending bool,
 	after, limit int) ([]reeve.Proposal, error) {
-	where := `WHERE p.workspace_id = $1 AND p.set_id = $2 AND p.ordinal > $3`
+	where, args := s.onlyVisible(`p.private_to`, `p.workspace_id = $1 AND p.set_id = $2 AND p.ordinal > $3`,
+		[]any{workspace, set, after, limit})
 	if pending {
 		where += ` AND p.state = 'pending'`
 	}
-	return queryAll(ctx, s.Snap, scanProposal, selectProposal+where+` ORDER BY p.ordinal LIMIT $4`, workspace, set,
-		after,
-		limit)
+	return queryAll(ctx, s.Snap, scanProposal, selectProposal+`WHERE `+where+` ORDER BY p.ordinal LIMIT $4`, args...)
 }
 
 // ChangeSetFilter restricts a list of change sets. Empty fields do not restrict it.
@@ -162,8 +162,14 @@ func (s Ledger) ListChangeSets(ctx context.Context, workspace string,
 		WHERE p.workspace_id = $1 AND p.ordinal = 1
 		AND ($3 = '' OR p.agent_id = $3)` + indexCondition(f.ID, `p.set_id = `, `$2`) + indexCondition(f.Before,
 		`p.id < `, `$4`)
+	args := []any{workspace, f.ID, f.Agent, f.Before, f.Limit}
+	visible, _ := s.onlyVisible(`p.private_to`, ``, args)
+	item, args := s.onlyVisible(`i.private_to`, `i.set_id = p.set_id`, args)
 	if f.Pending {
-		page += ` AND EXISTS (SELECT 1 FROM proposals i WHERE i.set_id = p.set_id AND i.state = 'pending')`
+		item += ` AND i.state = 'pending'`
+	}
+	if f.Pending || s.viewer != nil { // every set has an item
+		page += ` AND EXISTS (SELECT 1 FROM proposals i WHERE ` + item + `)`
 	}
 	page += ` ORDER BY p.id DESC LIMIT $5`
 	type count struct {
@@ -178,9 +184,9 @@ func (s Ledger) ListChangeSets(ctx context.Context, workspace string,
 		c.set.CreatedAt = reeve.FromMillis(created)
 		return c, err
 	}, `SELECT f.id, f.set_id, f.agent_id, f.run_id, f.thread_id, f.created_at, `+proposalState+` AS stands, count(*)
-		FROM (`+page+`) f JOIN proposals p ON p.set_id = f.set_id LEFT JOIN calls o ON o.operation_id = p.operation_id
+		FROM (`+page+`) f JOIN proposals p ON p.set_id = f.set_id`+visible+` LEFT JOIN calls o ON o.operation_id = p.operation_id
 		GROUP BY f.id, f.set_id, f.agent_id, f.run_id, f.thread_id, f.created_at, stands ORDER BY f.id DESC`,
-		workspace, f.ID, f.Agent, f.Before, f.Limit)
+		args...)
 	sets = []reeve.ChangeSet{}
 	for _, c := range counts {
 		if n := len(sets); n == 0 || sets[n-1].ID != c.set.ID {

@@ -18,8 +18,11 @@ func (s *Snap) Agents() Agents { return Agents{s} }
 // Agents returns the queries of workspaces, tokens, agents, tools, secrets, projects and branches.
 func (t *Tx) Agents() AgentsTx { return AgentsTx{Agents{&t.Snap}, t} }
 
-// Ledger reads calls, messages, approvals, proposals, budgets and outputs.
-type Ledger struct{ *Snap }
+// Ledger reads calls, messages, approvals, proposals, budgets and outputs. See [Ledger.VisibleTo].
+type Ledger struct {
+	*Snap
+	viewer *string // nil sees everything
+}
 
 // LedgerTx is Ledger within a transaction that may write.
 type LedgerTx struct {
@@ -28,10 +31,10 @@ type LedgerTx struct {
 }
 
 // Ledger returns the queries of calls, messages, approvals, proposals, budgets and outputs.
-func (s *Snap) Ledger() Ledger { return Ledger{s} }
+func (s *Snap) Ledger() Ledger { return Ledger{Snap: s} }
 
 // Ledger returns the queries of calls, messages, approvals, proposals, budgets and outputs.
-func (t *Tx) Ledger() LedgerTx { return LedgerTx{Ledger{&t.Snap}, t} }
+func (t *Tx) Ledger() LedgerTx { return LedgerTx{Ledger{Snap: &t.Snap}, t} }
 
 // Queue reads wakes, timers, subscriptions and notifications.
 type Queue struct{ *Snap }

@@ -31,7 +31,7 @@ type readResult struct {
 func (p *Pack) Tools() []reeve.Tool {
 	return []reeve.Tool{
 		reeve.MustTool(reeve.Tool{ID: "output_read", Name: "Read Output", Category: "general", Pack: "output",
-			Effect: reeve.Read, TimeoutMS: 10_000,
+			Effect: reeve.Read, TimeoutMS: 10_000, Private: true,
 			Description: "Read a part of an output that was too long to show whole. Use the hash from the " +
 				"shortened result. To read on, pass next_offset as offset until remaining is 0."}, p.read),
 	}
@@ -46,7 +46,7 @@ func (p *Pack) read(ctx context.Context, in readArgs) (readResult, error) {
 	inv := reeve.InvocationFrom(ctx)
 	var got store.StoredOutput
 	err := p.DB.View(ctx, func(s *store.Snap) (err error) {
-		got, err = s.Ledger().GetOutput(ctx, inv, in.Hash, in.Offset, limit)
+		got, err = s.Ledger().VisibleTo(&inv.User).GetOutput(ctx, inv, in.Hash, in.Offset, limit)
 		return err
 	})
 	if reeve.CodeOf(err) == reeve.NotFound {

@@ -213,7 +213,7 @@ func Conformance(t *testing.T, open func(t *testing.T) *store.DB) {
 	for _, group := range []map[string]func(*testing.T, *store.DB){catalogue, ledger, calls, claims, approvals,
 		budgets, credentials, payloads, transactions, journal, wakes, runs, timers, states,
 		modelAnswers, proposals, automations,
-		branches, mail, notes, changes} {
+		branches, mail, notes, changes, visibility} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
