@@ -5,13 +5,17 @@ import (
 	"strings"
 )
 
-// quoteStart is how many bytes of a text are searched for. A quote that is shortened has at least these.
-const quoteStart = 64
+// The server shortens texts to 59 characters or more, or to their first line. So a quote has at least the first
+// quoteStart bytes of a text, or its first line. A line of fewer than minFirstLine bytes may occur by chance.
+const (
+	quoteStart   = 56
+	minFirstLine = 32
+)
 
 // quoteForm is a form in which a text is stored, such as within a JSON string.
 type quoteForm struct {
 	runes []string // each character of the text in this form
-	start string   // the first quoteStart bytes of the text in this form
+	start string   // the part of the text that each quote has, in this form
 }
 
 // textEncoding returns a text as it is stored in a place. The encoding of a text consists of those of its characters.
@@ -58,10 +62,13 @@ func quotedForms(texts []string) (forms []quoteForm) {
 }
 
 func newQuoteForm(text string, encode textEncoding) quoteForm {
-	f := quoteForm{}
+	f, end := quoteForm{}, quoteStart
+	if line := strings.IndexByte(text, '\n'); line >= minFirstLine {
+		end = min(end, line)
+	}
 	for i, r := range text {
 		f.runes = append(f.runes, encode(string(r)))
-		if i+len(string(r)) <= quoteStart {
+		if i+len(string(r)) <= end {
 			f.start = strings.Join(f.runes, "")
 		}
 	}

@@ -115,6 +115,7 @@ func TestN09_AForgottenTextIsNowhere(t *testing.T) {
 		call(h, "memory_list", kit.Object{})
 		h.Want(http.StatusOK, nil, "PATCH", "/api/conversations/"+c, kit.Object{"title": forgotten[:90]})
 		for tool, args := range map[string]kit.Object{
+			"file_write":         {"path": "/tmp/code.txt", "content": "It says:\n" + forgotten},
 			"scratchpad_write":   {"items": []string{forgotten}},
 			"agent_state_update": {"primary_goal": "Remember: " + forgotten},
 			"schedule_create":    {"goal": forgotten, "cadence_type": "interval", "cadence_value": "24h"},
@@ -130,6 +131,12 @@ func TestN09_AForgottenTextIsNowhere(t *testing.T) {
 		kit.WaitUntilIdle(h)
 		var e reeve.NoteErasure
 		h.Want(http.StatusOK, &e, "POST", "/api/notes/"+n.ID+"/forget", kit.Object{})
+		for _, table := range []string{"agent_states", "calls", "frames", "messages", "model_requests", "requests", "runs",
+			"scratchpads", "session_files", "timers"} {
+			if e.Erased[table] == 0 {
+				t.Errorf("nothing was erased in %s: %v", table, e.Erased)
+			}
+		}
 		if !slices.Contains(e.NotReached, "task "+task.ID) {
 			t.Errorf("the task is not named: %q", e.NotReached)
 		}
@@ -180,7 +187,7 @@ func TestN09_TheDatabaseFileKeepsNoWord(t *testing.T) {
 	id := write(h, "memory_save", kit.Object{"content": strings.Repeat("A long story about the "+mark+". ", 200)}).NoteID
 	write(h, "memory_save", kit.Object{"content": "Another note, about zebras"})
 	write(h, "memory_update", kit.Object{"note_id": id, "content": "The " + mark + " is gone"})
-	search(h, kit.Object{"query": mark})
+	search(h, kit.Object{"query": "long story"})
 	h.Want(http.StatusOK, nil, "POST", "/api/notes/"+id+"/forget", kit.Object{})
 	h.Stop()
 	files, err := filepath.Glob(filepath.Join(cfg.Dir, "reeve.db*"))
