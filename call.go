@@ -126,6 +126,8 @@ type CallOutcome struct {
 	Content string
 	Err     *Error // nil on success
 	Spent   Amount // cost, already charged to budgets
+	// Untrusted is true if the work has read text from outside, which the content may repeat.
+	Untrusted bool
 }
 
 // DelegationRequest is a request of one agent to another, made by a tool call.

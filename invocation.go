@@ -55,6 +55,8 @@ type Invocation struct {
 	undo    *Undo
 	spent   Amount
 	charged Amount
+
+	untrusted bool
 }
 
 type invocationKey struct{}
@@ -138,6 +140,16 @@ func (i *Invocation) Charged() Amount {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.charged
+}
+
+// MarkUntrusted reports that the result has text from outside. What the run writes down after that may repeat the text.
+func (i *Invocation) MarkUntrusted() { i.update(func() { i.untrusted = true }) }
+
+// IsUntrusted reports whether the handler called [Invocation.MarkUntrusted].
+func (i *Invocation) IsUntrusted() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.untrusted
 }
 
 // AfterCommit sets a function that runs after the call's transaction has committed.

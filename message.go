@@ -94,6 +94,7 @@ type ResultInfo struct {
 	ProposalID string  `json:"proposal_id,omitempty" doc:"Proposal that the call became"`
 	Truncated  bool    `json:"truncated,omitempty"`
 	ReplacedBy string  `json:"replaced_by,omitempty" doc:"Operation that runs instead, with the arguments of a person"`
+	Untrusted  bool    `json:"untrusted,omitempty" doc:"True if the result has text from outside, such as a web page or a mail"`
 
 	Warnings []Warning `json:"warnings,omitempty"`
 }

@@ -56,6 +56,9 @@ type Note struct {
 // IsCurrent reports whether the note is neither deleted nor superseded. Only current notes are recalled.
 func (n Note) IsCurrent() bool { return n.DeletedAt == nil && n.SupersededBy == "" }
 
+// IsUntrusted reports whether the note may repeat text from outside.
+func (n Note) IsUntrusted() bool { return n.Origin == NoteUntrusted }
+
 // NoteVersion is what a note said before an update.
 type NoteVersion struct {
 	Version     int64      `json:"version"`

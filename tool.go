@@ -228,6 +228,12 @@ func (t Tool) Validate() error {
 // from the Go type of the results needs no check.
 func (t Tool) ChecksOutput() bool { return len(t.OutputSchema) > 0 && !t.outputFromType }
 
+// ReturnsOutsideText reports whether all results of the tool are text from outside: web pages, mails, and answers of
+// endpoints that users defined.
+func (t Tool) ReturnsOutsideText() bool {
+	return t.Pack == "web" || t.Pack == "mail" || t.Kind == HTTPTool || t.Kind == MCPTool
+}
+
 // Timeout returns the time limit of a call.
 func (t Tool) Timeout() time.Duration { return time.Duration(t.TimeoutMS) * time.Millisecond }
 

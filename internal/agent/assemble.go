@@ -133,46 +133,69 @@ func (v *assembly) assemblyInput(ctx context.Context, tools []ToolDefinition) (A
 	}
 	vector := v.encodeInput(ctx)
 	err := v.DB.View(ctx, func(s *store.Snap) (err error) {
-		if in.UserMessage, err = v.userMessage(ctx, s, v.log.inputs); err != nil {
+		if err := v.readContext(ctx, s, &in, vector); err != nil || v.showsUntrusted {
 			return err
 		}
-		people := newAgentNames(v.agent)
-		if v.isGuest() && v.log.info.Agent != "" {
-			name, err := people.get(ctx, s, v.log.info.Agent)
-			if err != nil {
-				return err
-			}
-			in.UserMessage = addSpeaker(in.UserMessage, name+" asks you")
-		}
-		if in.Notes, err = v.recallNotes(ctx, s, vector); err != nil {
-			return err
-		}
-		if len(in.Notes) >= maxMatchingNotes {
-			v.leaveOut("notes", "", "only the %d notes that fit the message best and the %d pinned or latest ones are "+
-				"shown", maxMatchingNotes, maxLatestNotes)
-		}
-		if in.Memory, err = v.readMemory(ctx, s); err != nil {
-			return err
-		}
-		if v.log.info.ClientHistory != nil && given.History != "" {
-			in.RecentTurns, err = v.clientTurn(ctx, s, given.History)
-			return err
-		}
-		if in.ConversationID == "" {
-			in.RecentRuns, in.Summary, err = v.recallRuns(ctx, s)
-			return err
-		}
-		if in.ActiveTurns, err = v.listActiveTurns(ctx, s); err != nil {
-			return err
-		}
-		if in.RecentTurns, err = v.recentTurns(ctx, s, people); err != nil {
-			return err
-		}
-		in.Others = people.listOthers()
-		in.Summary, err = v.readSummary(ctx, s, in.RecentTurns)
+		v.showsUntrusted, err = s.Ledger().HasOutsideText(ctx, v.run.WorkspaceID, listShownRuns(in)...)
 		return err
 	})
 	return in, err
+}
+
+// listShownRuns returns the ids of the runs whose texts the input has. Notices among the turns have no run.
+func listShownRuns(in AssemblyInput) (ids []string) {
+	for _, t := range in.RecentTurns {
+		ids = append(ids, t.ID)
+	}
+	for _, t := range in.ActiveTurns {
+		ids = append(ids, t.ID)
+	}
+	for _, r := range in.RecentRuns {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// readContext reads what the request shows besides the instructions.
+func (v *assembly) readContext(ctx context.Context, s *store.Snap, in *AssemblyInput, vector []float32) (err error) {
+	if in.UserMessage, err = v.userMessage(ctx, s, v.log.inputs); err != nil {
+		return err
+	}
+	people := newAgentNames(v.agent)
+	if v.isGuest() && v.log.info.Agent != "" {
+		name, err := people.get(ctx, s, v.log.info.Agent)
+		if err != nil {
+			return err
+		}
+		in.UserMessage = addSpeaker(in.UserMessage, name+" asks you")
+	}
+	if in.Notes, err = v.recallNotes(ctx, s, vector); err != nil {
+		return err
+	}
+	if len(in.Notes) >= maxMatchingNotes {
+		v.leaveOut("notes", "", "only the %d notes that fit the message best and the %d pinned or latest ones are "+
+			"shown", maxMatchingNotes, maxLatestNotes)
+	}
+	if in.Memory, err = v.readMemory(ctx, s); err != nil {
+		return err
+	}
+	if given := v.clientHistory().History; given != "" {
+		in.RecentTurns, err = v.clientTurn(ctx, s, given)
+		return err
+	}
+	if in.ConversationID == "" {
+		in.RecentRuns, in.Summary, err = v.recallRuns(ctx, s)
+		return err
+	}
+	if in.ActiveTurns, err = v.listActiveTurns(ctx, s); err != nil {
+		return err
+	}
+	if in.RecentTurns, err = v.recentTurns(ctx, s, people); err != nil {
+		return err
+	}
+	in.Others = people.listOthers()
+	in.Summary, err = v.readSummary(ctx, s, in.RecentTurns)
+	return err
 }
 
 // listDefinitions lists the agent's tools, then those of the client.

@@ -203,7 +203,12 @@ func (d *Delegation) OnRunEnd(ctx context.Context, tx *store.Tx, run reeve.Run) 
 	if run.CallerOperationID == "" || !run.State.IsFinal() {
 		return nil
 	}
-	return d.Gate.CompleteAwaited(ctx, tx, run.WorkspaceID, run.CallerOperationID, d.outcome(ctx, tx, run))
+	end := d.outcome(ctx, tx, run)
+	var err error
+	if end.Untrusted, err = tx.Ledger().HasOutsideText(ctx, run.WorkspaceID, run.ID); err != nil {
+		return err
+	}
+	return d.Gate.CompleteAwaited(ctx, tx, run.WorkspaceID, run.CallerOperationID, end)
 }
 
 // outcome returns a run's end as the result of the call that began it.

@@ -66,7 +66,8 @@ type runInfo struct {
 	agent  reeve.Agent
 	set    Settings
 	log    *runLog
-	// showsUntrusted is true if the model was shown notes from an untrusted source, which its own notes may repeat.
+	// showsUntrusted is true if the model was shown text from outside, such as an untrusted note, or an earlier turn
+	// that read a mail. Its own notes may repeat the text.
 	showsUntrusted bool
 }
 

@@ -105,8 +105,12 @@ func (v *assembly) readTurns(ctx context.Context, s *store.Snap, people *agentNa
 	most int) (out []pastTurn, err error) {
 	var unknown []TurnSnapshot
 	var ids []string
+	erasures, err := s.Notes().CountForgotten(ctx, v.run.WorkspaceID)
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range list {
-		if p, ok := v.turnCache.get(r.ID); ok && r.AgentID == v.run.AgentID {
+		if p, ok := v.turnCache.get(r.ID, erasures); ok && r.AgentID == v.run.AgentID {
 			out = append(out, p)
 			continue
 		}
@@ -128,6 +132,7 @@ func (v *assembly) readTurns(ctx context.Context, s *store.Snap, people *agentNa
 		var ok bool
 		if list := byTurn[t.ID]; startsWithInput(list) || len(read) < most {
 			p, ok, err = v.snapshot(ctx, s, people, t, list)
+			p.erasures = erasures
 			v.turnCache.put(p)
 		} else {
 			p, ok, err = v.describeLongTurn(ctx, s, t)

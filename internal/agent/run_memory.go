@@ -135,7 +135,8 @@ func (v *assembly) readRunSummary(ctx context.Context, s *store.Snap, latest []r
 	if !v.makesSummaries() {
 		return "", nil
 	}
-	_, text, asked, err := s.Chat().LastSummary(ctx, store.RunMemory(v.run.AgentID, v.run.UserID))
+	last, text, asked, err := s.Chat().LastSummary(ctx, store.RunMemory(v.run.AgentID, v.run.UserID))
+	v.showsUntrusted = v.showsUntrusted || last.Untrusted
 	if err != nil || len(latest) == 0 {
 		return text, err
 	}

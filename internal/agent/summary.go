@@ -13,10 +13,11 @@ func (v *assembly) readSummary(ctx context.Context, s *store.Snap, shown []TurnS
 	if !v.makesSummaries() || *v.set.RecentTurns == 0 {
 		return "", nil
 	}
-	_, words, asked, err := s.Chat().LastSummary(ctx, v.run.ThreadID)
+	last, words, asked, err := s.Chat().LastSummary(ctx, v.run.ThreadID)
 	if err != nil {
 		return "", err
 	}
+	v.showsUntrusted = v.showsUntrusted || last.Untrusted
 	var turns []string
 	for _, t := range shown {
 		if t.State.IsFinal() { // skip notices and callers

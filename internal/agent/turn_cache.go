@@ -10,9 +10,10 @@ type pastTurn struct {
 	TurnSnapshot
 	firstMessage string // id of its first message
 	tokens       int
-	isSettled    bool // the turn cannot change any more
-	isUnread     bool // its messages are not read yet
-	wordsOnly    bool // only its text is shown
+	isSettled    bool  // the turn cannot change any more
+	isUnread     bool  // its messages are not read yet
+	wordsOnly    bool  // only its text is shown
+	erasures     int64 // number of notes that the workspace had forgotten when it was read
 }
 
 // maxCacheBytes is the approximate size limit of the turn cache.
@@ -27,15 +28,28 @@ type turnCache struct {
 	bytes int
 }
 
-func (p *turnCache) get(run string) (pastTurn, bool) {
+// get returns a turn that was read after the workspace forgot a note for the last time. erasures is the number of notes
+// that it has forgotten.
+func (p *turnCache) get(run string, erasures int64) (pastTurn, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e, ok := p.byRun[run]
 	if !ok {
 		return pastTurn{}, false
 	}
+	t := e.Value.(pastTurn)
+	if t.erasures != erasures { // it may quote a forgotten note
+		p.remove(e)
+		return pastTurn{}, false
+	}
 	p.order.MoveToFront(e)
-	return e.Value.(pastTurn), true
+	return t, true
+}
+
+func (p *turnCache) remove(e *list.Element) {
+	old := p.order.Remove(e).(pastTurn)
+	delete(p.byRun, old.ID)
+	p.bytes -= sizeOf(old)
 }
 
 // put adds a turn, unless it can still change or is large. Turns with attachments are usually large and are read again.
@@ -50,10 +64,7 @@ func (p *turnCache) put(t pastTurn) {
 	}
 	p.byRun[t.ID] = p.order.PushFront(t)
 	for p.bytes += sizeOf(t); p.bytes > maxCacheBytes; {
-		last := p.order.Back()
-		old := p.order.Remove(last).(pastTurn)
-		delete(p.byRun, old.ID)
-		p.bytes -= sizeOf(old)
+		p.remove(p.order.Back())
 	}
 }
 

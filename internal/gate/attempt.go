@@ -37,6 +37,7 @@ type outcome struct {
 	proposalID string // the proposal that the call became
 	storeErr   error  // a transient error of the store that made the handler fail
 	warnings   []reeve.Warning
+	untrusted  bool // the handler reported text from outside
 }
 
 // runWithRetries runs the handler as often as the tool's retry policy allows.
@@ -106,6 +107,7 @@ func (a *Attempt) runHandler(ctx context.Context, n int) outcome {
 		o.status, o.err.Code = ambiguous, reeve.UnknownOutcome
 	}
 	o.spent, o.charged, o.attempts = spent, inv.Charged(), a.earlierAttempts+n
+	o.untrusted = inv.IsUntrusted()
 	return o
 }
 

@@ -29,7 +29,7 @@ func (g *Gate) CompleteAwaited(ctx context.Context, tx *store.Tx, workspace, id 
 	redactor := view.redactorFor(was.Tool)
 	out := g.truncateOutput(redactor.Text(o.Content))
 	info := reeve.ResultInfo{Status: "success", Size: out.size, Truncated: out.truncated, Spent: is.Spent,
-		Attempts: max(1, was.Attempts)}
+		Attempts: max(1, was.Attempts), Untrusted: o.Untrusted}
 	if out.truncated {
 		if info.Hash, err = tx.Ledger().PutOutput(ctx, workspace, was.PrivateTo, out.full); err != nil {
 			return err
@@ -39,7 +39,8 @@ func (g *Gate) CompleteAwaited(ctx context.Context, tx *store.Tx, workspace, id 
 		out = g.truncateOutput(redactor.Text(e.Message))
 		is.State, is.Code, is.Message = reeve.Failed, e.Code, truncateText(out.content, 4000)
 		info = reeve.ResultInfo{Status: "error", Code: is.Code, Message: is.Message,
-			Hint: truncateText(redactor.Text(e.Hint), 1000), Size: out.size, Spent: is.Spent, Attempts: info.Attempts}
+			Hint: truncateText(redactor.Text(e.Hint), 1000), Size: out.size, Spent: is.Spent, Attempts: info.Attempts,
+			Untrusted: o.Untrusted}
 	}
 	r := newResult(tx, out.content, info)
 	is.ResultID = r.ID

@@ -148,7 +148,7 @@ func (a *Attempt) verify(ctx context.Context, op reeve.Operation, ambiguousOutco
 	switch found.what {
 	case reeve.Applied:
 		return outcome{out: a.output(found.text), changed: a.dropInvalidChanges(changed), undo: undo,
-			spent: ambiguousOutcome.spent, attempts: ambiguousOutcome.attempts}
+			spent: ambiguousOutcome.spent, attempts: ambiguousOutcome.attempts, untrusted: inv.IsUntrusted()}
 	case reeve.NotApplied:
 		ambiguousOutcome.status = unsent
 	case reeve.CannotTell:

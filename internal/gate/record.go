@@ -112,7 +112,8 @@ func (r *Recorder) checkRevision(ctx context.Context, tx *store.Tx) error {
 func (r *Recorder) buildResult(o outcome) (store.CallResult, reeve.Result) {
 	undo := r.view.workspace.redactUndo(o.undo)
 	info := reeve.ResultInfo{Status: "success", Size: o.out.size, Truncated: o.out.truncated, Changed: o.changed,
-		Undo: undo, Spent: o.spent, Attempts: o.attempts, ProposalID: o.proposalID, Warnings: o.warnings}
+		Undo: undo, Spent: o.spent, Attempts: o.attempts, ProposalID: o.proposalID, Warnings: o.warnings,
+		Untrusted: o.untrusted || o.attempts > 0 && r.tool().ReturnsOutsideText()}
 	res := reeve.Result{CallID: r.callID, Content: o.out.content, Size: o.out.size, Truncated: o.out.truncated,
 		Changed: o.changed, Undo: undo, Spent: o.spent, OperationID: r.operationID(), ProposalID: o.proposalID,
 		Warnings: o.warnings}

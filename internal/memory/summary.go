@@ -44,6 +44,8 @@ type material struct {
 	after    string      // the last turn or run in the previous summary
 	runs     []reeve.Run // the turns or runs since, oldest first
 	byTurns  bool        // the runs are turns of a conversation
+	// untrusted is true if one of the runs, or the previous summary, has text from outside
+	untrusted bool
 }
 
 // readMaterial reads the inputs of a summary.
@@ -68,6 +70,15 @@ func (r *Summarizer) readMaterial(ctx context.Context, job store.Summary) (m mat
 		} else {
 			m.runs, err = s.Runs().RunsBetween(ctx, job.AgentID, job.UserID, m.after, job.UpTo, maxTurns)
 		}
+		if err != nil || last.Untrusted {
+			m.untrusted = last.Untrusted
+			return err
+		}
+		var ids []string
+		for _, run := range m.runs {
+			ids = append(ids, run.ID)
+		}
+		m.untrusted, err = s.Ledger().HasOutsideText(ctx, job.WorkspaceID, ids...)
 		return err
 	})
 	if err == nil && len(m.runs) == 0 {
@@ -124,6 +135,7 @@ func endSummary(ctx context.Context, tx *store.Tx, job store.Summary, m material
 	if !m.byTurns {
 		thread = reeve.RunThread(job.AgentID, job.UpTo)
 	}
+	job.Untrusted = m.untrusted
 	return tx.Chat().EndSummary(ctx, job, reeve.Message{ID: tx.NewID(reeve.PrefixMessage),
 		WorkspaceID: job.WorkspaceID, ThreadID: thread, AgentID: job.AgentID, Kind: reeve.Summary,
 		Content: reeve.Truncate(text, maxSummaryBytes), Metadata: info})

@@ -57,7 +57,7 @@ var tableChecks = []tableCheck{
 	decodeCheck("announcements", `SELECT `+batchColumns+` FROM announcements`, scanBatch),
 	typeCheck("nodes", 1, `id`, `counter, self, created_at`),
 	typeCheck("database_state", 1, `identity, hold_reason`, `id, held_at, as_of`),
-	typeCheck("requests", 1, `id, hash, process, claim`, `status, created_at`),
+	typeCheck("requests", 1, `id, hash, process, claim, workspace_id`, `status, created_at`),
 
 	decodeCheck("tools", `SELECT `+toolColumns+` FROM tools`, scanTool),
 	decodeCheck("agents", `SELECT `+agentColumns+` FROM agents`, scanAgent),

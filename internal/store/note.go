@@ -84,9 +84,15 @@ func (t NotesTx) insertTags(ctx context.Context, owner, id string, tags []string
 // FindEqualNote returns the user's current note with the same content and tags.
 func (s Notes) FindEqualNote(ctx context.Context, workspace, user, content string, tags []string) (reeve.Note, bool,
 	error) {
+	return s.findNote(ctx, workspace, user, content, tags, isCurrentNote)
+}
+
+// findNote returns a note of the user with this content and these tags that meets a condition.
+func (s Notes) findNote(ctx context.Context, workspace, user, content string, tags []string,
+	condition string) (reeve.Note, bool, error) {
 	return queryOne(ctx, s.Snap, scanNote, `SELECT `+noteColumns+
 		` FROM notes o WHERE o.owner = $1 AND o.hash = $2 AND `+
-		isCurrentNote+` LIMIT 1`, noteOwner(workspace, user), noteHash(reeve.SanitizeText(content), tags))
+		condition+` LIMIT 1`, noteOwner(workspace, user), noteHash(reeve.SanitizeText(content), tags))
 }
 
 // GetNote returns a note of a user, deleted and superseded ones too. If user is empty, it returns a note of any user.

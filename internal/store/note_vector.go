@@ -234,6 +234,13 @@ func scanStoredVector(r scanner) (v StoredVector, err error) {
 	return v, r.Scan(&v.NoteID, &v.Vector)
 }
 
+// CountForgotten returns how many notes a workspace has forgotten. It never decreases.
+func (s Notes) CountForgotten(ctx context.Context, workspace string) (int64, error) {
+	n, _, err := queryOne(ctx, s.Snap, scanValue[int64], `SELECT count(*) FROM note_tombstones WHERE workspace_id = $1`,
+		workspace)
+	return n, err
+}
+
 // IsForgotten reports whether a note of a user was erased. If user is empty, it may be a note of any user.
 func (s Notes) IsForgotten(ctx context.Context, workspace, user, id string) (bool, error) {
 	_, ok, err := queryOne(ctx, s.Snap, scanValue[string], `SELECT id FROM note_tombstones WHERE id = $2

@@ -19,7 +19,7 @@ type NoteWriter struct {
 }
 
 // SaveNote checks and inserts a note. If the user has a current note with the same content and tags, it returns that
-// one and false.
+// one and false. An agent's note that says the same as an untrusted one, even a deleted one, is untrusted.
 func (t NotesTx) SaveNote(ctx context.Context, w NoteWriter, n reeve.Note) (saved reeve.Note, isNew bool, err error) {
 	if n.Content, err = reeve.CheckNote(n.Content); err != nil {
 		return n, false, err
@@ -35,6 +35,15 @@ func (t NotesTx) SaveNote(ctx context.Context, w NoteWriter, n reeve.Note) (save
 	}
 	w.sign(&n)
 	n.UserID = w.User
+	if n.Origin == reeve.NoteByAgent {
+		_, again, err := t.findNote(ctx, w.Workspace, w.User, n.Content, n.Tags, `o.origin = 'untrusted'`)
+		if err != nil {
+			return n, false, err
+		}
+		if again { // a deleted or replaced note
+			n.Origin = reeve.NoteUntrusted
+		}
+	}
 	saved, err = t.InsertNote(ctx, w.Workspace, n)
 	return saved, true, err
 }
@@ -63,8 +72,12 @@ func (t NotesTx) ChangeNote(ctx context.Context, w NoteWriter, id string,
 			return before, after, err
 		}
 	}
+	if after.Content != before.Content {
+		if err := t.signRewrite(ctx, w, before, &after); err != nil {
+			return before, after, err
+		}
+	}
 	if after.Content != before.Content || !slices.Equal(after.Tags, before.Tags) {
-		w.sign(&after)
 		if after, err = t.UpdateNote(ctx, w.Workspace, after); err != nil {
 			return before, after, err
 		}
@@ -74,6 +87,25 @@ func (t NotesTx) ChangeNote(ctx context.Context, w NoteWriter, id string,
 		err = t.PinNote(ctx, id, after.Pinned)
 	}
 	return before, after, err
+}
+
+// signRewrite records the writer of new content. A person becomes the origin. An agent does not make an untrusted note
+// trusted. If it writes what an earlier version said, as an undo does, the note has the origin of that version.
+func (s Notes) signRewrite(ctx context.Context, w NoteWriter, before reeve.Note, after *reeve.Note) error {
+	w.sign(after)
+	if w.Origin == reeve.NoteByPerson {
+		return nil
+	}
+	if before.IsUntrusted() {
+		after.Origin = reeve.NoteUntrusted
+	}
+	versions, err := s.ListNoteVersions(ctx, before.ID)
+	for _, v := range versions {
+		if v.Content == after.Content {
+			after.Origin, after.AgentID = v.Origin, v.AgentID
+		}
+	}
+	return err
 }
 
 // GetCurrentNote is GetNote for a note that is neither deleted nor superseded.
@@ -115,32 +147,6 @@ func (t NotesTx) MergeNotes(ctx context.Context, w NoteWriter, n reeve.Note, ids
 		}
 	}
 	return merged, isNew, nil
-}
-
-// outsideTools selects tools whose results contain text from outside: web pages, mails, and endpoints that users
-// defined.
-const outsideTools = `SELECT id FROM tools WHERE workspace_id IN ('', $1) AND (pack IN ('web', 'mail') OR kind IN ('http', 'mcp'))`
-
-// HasOutsideText reports whether a run has called a tool that returns text from outside, or was shown notes from an
-// untrusted source. What an agent writes after that may repeat the text.
-func (s Ledger) HasOutsideText(ctx context.Context, workspace, run string) (bool, error) {
-	if run == "" {
-		return false, nil
-	}
-	position := "instr"
-	if s.db.Engine() == "postgres" {
-		position = "strpos"
-	}
-	_, ok, err := queryOne(ctx, s.Snap, scanValue[string],
-		`SELECT id FROM calls WHERE run_id = $2 AND run_id <> '' AND (tool IN (`+outsideTools+`)
-			OR tool = 'memory_search' AND `+position+`(result, '"origin":"untrusted"') > 0) LIMIT 1`, workspace, run)
-	if err != nil || ok {
-		return ok, err
-	}
-	_, ok, err = queryOne(ctx, s.Snap, scanValue[string],
-		`SELECT run_id FROM model_requests WHERE run_id = $2 AND workspace_id = $1 AND untrusted = 1 LIMIT 1`, workspace,
-		run)
-	return ok, err
 }
 
 // RecentTurns returns the user's ended turns among an agent's latest runs, newest first. Only ID, Input, Output and

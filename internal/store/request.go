@@ -9,12 +9,14 @@ import (
 
 // Request is a request with an Idempotency-Key, and its response.
 type Request struct {
-	ID      string // identifies the caller, the endpoint and the key
-	Hash    string // hash of the request
-	Process string // the process that handles it
-	Claim   string // the attempt that handles it; empty in rows of older versions
-	Status  int    // the HTTP status of the response; 0 means that no response is stored yet
-	Body    []byte
+	ID   string // identifies the caller, the endpoint and the key
+	Hash string // hash of the request
+	// Workspace is the workspace of the caller. It is empty in rows of older versions.
+	Workspace string
+	Process   string // the process that handles it
+	Claim     string // the attempt that handles it; empty in rows of older versions
+	Status    int    // the HTTP status of the response; 0 means that no response is stored yet
+	Body      []byte
 
 	TakenOver bool // an earlier attempt was interrupted and may have done part of the work; not stored
 }
@@ -29,9 +31,9 @@ func (t LedgerTx) ClaimRequest(ctx context.Context, r Request, forget time.Time,
 		return r, false, err
 	}
 	for {
-		n, err := t.tx.execCount(ctx, `INSERT INTO requests (id, hash, status, body, created_at, process, claim)
-			VALUES ($1, $2, 0, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING`,
-			r.ID, r.Hash, emptyIfNil(nil), reeve.Millis(t.now), r.Process, r.Claim)
+		n, err := t.tx.execCount(ctx, `INSERT INTO requests (id, hash, status, body, created_at, process, claim,
+			workspace_id) VALUES ($1, $2, 0, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING`,
+			r.ID, r.Hash, emptyIfNil(nil), reeve.Millis(t.now), r.Process, r.Claim, r.Workspace)
 		if err != nil || n == 1 {
 			return r, n == 1, err
 		}

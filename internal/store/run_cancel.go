@@ -84,6 +84,12 @@ func (s Runs) OpenRuns(ctx context.Context, workspace, agent string) ([]reeve.Ru
 		SELECT run_id FROM open_runs WHERE agent_id = $2 AND turn = 1)`, workspace, agent)
 }
 
+// ListOpenRuns returns the ids of up to limit open runs for a user.
+func (s Runs) ListOpenRuns(ctx context.Context, workspace, user string, limit int) ([]string, error) {
+	return queryAll(ctx, s.Snap, scanValue[string], `SELECT r.id FROM open_runs o JOIN runs r ON r.id = o.run_id
+		WHERE r.workspace_id = $1 AND r.user_id = $2 LIMIT $3`, workspace, user, limit)
+}
+
 // cancelAgentRuns cancels all open runs of an agent and appends the ends of turns.
 func (t RunsTx) cancelAgentRuns(ctx context.Context, workspace, agent, why string) error {
 	open, err := t.OpenRuns(ctx, workspace, agent)

@@ -32,6 +32,7 @@ type Summary struct {
 	CreatedAt      time.Time
 	Code           reeve.Code // why the last attempt failed
 	Message        string
+	Untrusted      bool // it covers a turn or run with text from outside
 }
 
 const insertedSummaryColumns = `thread_id, up_to, workspace_id, agent_id, user_id, conversation_id, state, message_id,
@@ -91,9 +92,9 @@ func (s Chat) NextSummary(ctx context.Context, process string) (time.Time, bool,
 // has claimed the summary since.
 func (t ChatTx) EndSummary(ctx context.Context, s Summary, m reeve.Message) error {
 	n, err := t.tx.execCount(ctx,
-		`UPDATE summaries SET state = $5, owner = '', message_id = $4, code = '', message = '' WHERE thread_id = $1
-			AND up_to = $2 AND state = 'queued' AND attempts = $3`,
-		s.ThreadID, s.UpTo, s.Attempts, m.ID, string(SummaryDone))
+		`UPDATE summaries SET state = $5, owner = '', message_id = $4, code = '', message = '', untrusted = $6
+			WHERE thread_id = $1 AND up_to = $2 AND state = 'queued' AND attempts = $3`,
+		s.ThreadID, s.UpTo, s.Attempts, m.ID, string(SummaryDone), boolToInt(s.Untrusted))
 	if err != nil {
 		return err
 	}
@@ -157,8 +158,11 @@ func (s Chat) LastSummary(ctx context.Context, thread string) (done Summary, con
 		content string
 	}
 	r, _, err := queryOne(ctx, s.Snap, func(r scanner) (v row, err error) {
-		return v, r.Scan(&v.UpTo, &v.MessageID, &v.content)
-	}, `SELECT v.up_to, v.message_id, m.content FROM summaries v JOIN messages m ON m.id = v.message_id
+		var untrusted int64
+		err = r.Scan(&v.UpTo, &v.MessageID, &v.content, &untrusted)
+		v.Untrusted = untrusted != 0
+		return v, err
+	}, `SELECT v.up_to, v.message_id, m.content, v.untrusted FROM summaries v JOIN messages m ON m.id = v.message_id
 		WHERE v.thread_id = $1 AND v.state = 'done' ORDER BY v.up_to DESC LIMIT 1`, thread)
 	if err != nil {
 		return done, "", "", err

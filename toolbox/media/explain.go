@@ -100,6 +100,7 @@ func (p *Reader) explain(ctx context.Context, in explainArgs, want string) (expl
 	if err != nil {
 		return explainResult{}, err
 	}
+	reeve.InvocationFrom(ctx).MarkUntrusted()
 	return explainResult{MediaType: kind, Untrusted: true, Truncated: a.IsCut, Text: strings.TrimSpace(a.Text)}, nil
 }
 

@@ -16,12 +16,12 @@ type listArgs struct {
 	After int64  `json:"after,omitempty" minimum:"0" doc:"The value of next of the previous page"`
 }
 
-// listed is a note without its text.
+// listed is a note without its text. Its origin comes before the title, so that no cut separates a text from it.
 type listed struct {
 	NoteID    string           `json:"note_id"`
+	Origin    reeve.NoteOrigin `json:"origin"`
 	Title     string           `json:"title"`
 	Tags      []string         `json:"tags,omitempty"`
-	Origin    reeve.NoteOrigin `json:"origin"`
 	Size      int              `json:"size" doc:"Bytes of the text"`
 	Pinned    bool             `json:"pinned,omitempty"`
 	CreatedAt time.Time        `json:"created_at"`
@@ -50,6 +50,13 @@ func listNote(n reeve.Note) listed {
 		Size: len(n.Content), Pinned: n.Pinned, CreatedAt: n.CreatedAt, UpdatedAt: n.UpdatedAt}
 }
 
+// markUntrusted reports that a result quotes a note, which may be untrusted.
+func markUntrusted(inv *reeve.Invocation, n reeve.Note) {
+	if n.IsUntrusted() {
+		inv.MarkUntrusted()
+	}
+}
+
 func (p *Pack) get(ctx context.Context, in noteArgs) (out gotten, err error) {
 	inv := reeve.InvocationFrom(ctx)
 	if inv.User == "" {
@@ -58,6 +65,7 @@ func (p *Pack) get(ctx context.Context, in noteArgs) (out gotten, err error) {
 	err = p.DB.View(ctx, func(s *store.Snap) error {
 		n, err := s.Notes().GetCurrentNote(ctx, inv.Workspace, inv.User, in.NoteID)
 		out = gotten{listNote(n), n.Content}
+		markUntrusted(inv, n)
 		return err
 	})
 	return out, err
@@ -75,6 +83,7 @@ func (p *Pack) list(ctx context.Context, in listArgs) (listResult, error) {
 			Tag: strings.ToLower(strings.TrimSpace(in.Tag)), Before: in.After, Limit: limit})
 		for _, n := range notes {
 			out.Notes = append(out.Notes, listNote(n))
+			markUntrusted(inv, n)
 		}
 		if len(notes) == limit {
 			out.Next = next

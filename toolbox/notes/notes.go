@@ -66,16 +66,19 @@ type changed struct {
 	Message   string `json:"message"`
 }
 
+// found is a result of a search. Its origin comes before the text, because a long result is cut off at its end.
 type found struct {
-	Text      string           `json:"text"`
 	Source    string           `json:"source"` // note or conversation
-	Score     float64          `json:"score"`
 	NoteID    string           `json:"note_id,omitempty"`
-	Tags      []string         `json:"tags,omitempty"`
 	Origin    reeve.NoteOrigin `json:"origin,omitempty"`
+	Text      string           `json:"text"`
+	Score     float64          `json:"score"`
+	Tags      []string         `json:"tags,omitempty"`
 	Matched   []string         `json:"matched"`
 	CreatedAt time.Time        `json:"created_at"`
 	UpdatedAt time.Time        `json:"updated_at"`
+
+	run string // the turn of a conversation
 }
 
 type results struct {
@@ -305,6 +308,7 @@ func (p *Pack) search(ctx context.Context, in searchArgs) (results, error) {
 		return out, err
 	}
 	for _, h := range got.Hits {
+		markUntrusted(inv, h.Note)
 		out.Results = append(out.Results, found{Text: h.Content, Source: "note", Score: h.Score, NoteID: h.ID,
 			Tags: h.Tags, Origin: h.Origin, Matched: h.Matched, CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt})
 	}

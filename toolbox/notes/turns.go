@@ -40,12 +40,30 @@ func (p *Pack) searchTurns(ctx context.Context, inv *reeve.Invocation, query str
 			continue
 		}
 		_, _, shown := inv.RedactedSlice(text, 0, min(len(text), maxTurnText))
-		out = append(out, found{Text: shown, Source: "conversation",
+		out = append(out, found{run: t.ID, Text: shown, Source: "conversation",
 			Score: float64(n) / float64(len(words)), Matched: []string{"words"}, CreatedAt: *t.FinishedAt,
 			UpdatedAt: *t.FinishedAt})
 	}
 	slices.SortStableFunc(out, func(a, b found) int { return cmp.Compare(b.Score, a.Score) })
-	return out[:min(len(out), limit)], nil
+	out = out[:min(len(out), limit)]
+	return out, p.markOutsideTurns(ctx, inv, out)
+}
+
+// markOutsideTurns gives turns that had text from outside the origin untrusted.
+func (p *Pack) markOutsideTurns(ctx context.Context, inv *reeve.Invocation, turns []found) error {
+	return p.DB.View(ctx, func(s *store.Snap) error {
+		for i := range turns {
+			outside, err := s.Ledger().HasOutsideText(ctx, inv.Workspace, turns[i].run)
+			if err != nil {
+				return err
+			}
+			if outside {
+				turns[i].Origin = reeve.NoteUntrusted
+				inv.MarkUntrusted()
+			}
+		}
+		return nil
+	})
 }
 
 // splitWords returns the distinct words of a query that have at least three bytes, in lower case.

@@ -46,6 +46,9 @@ func (p *Pack) runs(ctx context.Context, in runsArgs) (map[string]any, error) {
 			return err
 		}
 		for _, r := range runs {
+			if err := markOutsideText(ctx, s, inv, r.ID); err != nil {
+				return err
+			}
 			_, _, summary := inv.RedactedSlice(r.Output, 0, prefixLen(r.Output, summaryChars))
 			summaries = append(summaries, runSummary{r.ID, r.Reason, r.State, r.ScheduledAt, r.StartedAt, r.FinishedAt,
 				summary,
@@ -81,7 +84,7 @@ func (p *Pack) output(ctx context.Context, in outputArgs) (map[string]any, error
 		if run.UserID != user {
 			return notFound
 		}
-		return nil
+		return markOutsideText(ctx, s, inv, run.ID)
 	})
 	if err != nil {
 		return nil, err
@@ -97,6 +100,15 @@ func (p *Pack) output(ctx context.Context, in outputArgs) (map[string]any, error
 		return map[string]any{"run_id": run.ID, "output": part, "offset": utf8.RuneCountInString(text[:begin]),
 			"next_offset": next, "total": total, "remaining": total - next}, nil
 	})
+}
+
+// markOutsideText reports that a result quotes a run, which may have read text from outside.
+func markOutsideText(ctx context.Context, s *store.Snap, inv *reeve.Invocation, run string) error {
+	outside, err := s.Ledger().HasOutsideText(ctx, inv.Workspace, run)
+	if outside {
+		inv.MarkUntrusted()
+	}
+	return err
 }
 
 // prefixLen returns the length in bytes of the first n characters of s.

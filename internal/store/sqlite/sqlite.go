@@ -60,8 +60,9 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	// The log grows to 16 MB before it is copied into the database, so that pages that are written often are copied
 	// rarely. The cache holds the last pages of about a thousand threads, so that the cost of a call does not grow with
 	// the number of threads.
+	// With secure_delete, deleted texts are overwritten, so that a forgotten text leaves the file.
 	if e.writerDB, err = sql.Open("sqlite", e.dsn("synchronous(FULL)", "journal_mode(WAL)", "wal_autocheckpoint(4000)",
-		"cache_size(-12000)")); err != nil {
+		"secure_delete(1)", "cache_size(-12000)")); err != nil {
 		return nil, err
 	}
 	w, err := openConn(ctx, e.writerDB)
