@@ -328,8 +328,26 @@ func TestL32_WhatCanNeverFireIsRefusedOrShown(t *testing.T) {
 		t.Error("the doctor does not check wakes")
 		return false
 	}
+	// A predicate sees the entities of the agent's categories, and clerk has none.
+	if got := strings.Join(canFire(), ", "); got != "falseits predicate never holds, because the agent has no "+
+		"categories, so it can see no entity, true, true" || doctor() {
+		t.Errorf("without categories: %s, and the doctor: %v", got, doctor())
+	}
+	gym, made := newGym(h)
+	task := made.ID
+	h.Want(200, nil, "PATCH", "/api/agents/clerk", kit.Object{"categories": []string{gym.ID}})
 	if got := strings.Join(canFire(), ", "); got != "true, true, true" || !doctor() {
 		t.Errorf("%s, and the doctor: %v", got, doctor())
+	}
+	subscribe(201, "clerk", "id", task, "")
+	subscribe(201, "clerk", "id", task, "true")
+	h.Want(200, nil, "PATCH", "/api/agents/clerk", kit.Object{"categories": []string{}})
+	if got := canFire(); got[2] != "true" || !strings.HasSuffix(got[3], "the agent's categories do not include "+task) {
+		t.Errorf("out of scope: %s", got)
+	}
+	h.Want(204, nil, "DELETE", "/api/journal/tasks/"+task, nil)
+	if got := canFire(); got[2] != "false"+task+" does not exist any more" || got[3] != got[2] || doctor() {
+		t.Errorf("after the task was deleted: %s, and the doctor: %v", got, doctor())
 	}
 	h.Want(200, nil, "PATCH", "/api/agents/clerk", kit.Object{"mode": "interactive"})
 	for _, s := range canFire() {
