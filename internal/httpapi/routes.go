@@ -57,7 +57,7 @@ func registerRoutes(router huma.API, s *services) {
 	handle(router, route{get, "/api/agents/{agentId}/runtime", "getAgentRuntime",
 		"Get an agent's runtime state on this node",
 		"agents", viewer, 0}, agents.getRuntime)
-	summaries := &summaryHandlers{db: s.DB}
+	summaries := &summaryHandlers{db: s.DB, onRetry: s.OnSummaryDue}
 	handle(router, route{get, "/api/agents/{agentId}/summaries", "listSummaries",
 		"List an agent's summaries of turns and runs", "agents", viewer, 0}, summaries.list)
 	handle(router, route{post, "/api/agents/{agentId}/summaries/{summaryId}/retry", "retrySummary",
