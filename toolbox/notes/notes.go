@@ -230,7 +230,8 @@ func (p *Pack) restore(ctx context.Context, in noteArgs) (changed, error) {
 		if n.SupersededBy == "" {
 			inv.UndoWith("memory_delete", in)
 		}
-		return changed{NoteID: n.ID, Message: "The note was restored."}, tx.Notes().RestoreNotes(ctx, w.Workspace, w.User, n)
+		err = tx.Notes().RestoreNotes(ctx, w.Workspace, w.User, n)
+		return changed{NoteID: n.ID, Message: "The note was restored."}, err
 	})
 }
 
