@@ -21,7 +21,7 @@ type AgentConfig struct {
 	Temperature      *float64                   `json:"temperature,omitempty" minimum:"0" maximum:"2"`
 	Effort           string                     `json:"effort,omitempty" enum:"low,medium,high"`
 	RecentTurns      *int                       `json:"recent_turns,omitempty" minimum:"0" maximum:"200" doc:"Earlier turns to send. Default: 20"`
-	ContextTokens    int                        `json:"context_tokens,omitempty" minimum:"0" maximum:"2000000" doc:"Tokens of earlier turns. Default: 32000"`
+	ContextTokens    int                        `json:"context_tokens,omitempty" minimum:"0" maximum:"2000000" doc:"Tokens of notes, the agent's state, a summary and earlier turns. All but turns take at most a quarter each. Default: 32000"`
 	Summaries        *bool                      `json:"summaries,omitempty" doc:"Summarize turns and runs that are no longer sent. Default: true"`
 	ShowState        *bool                      `json:"show_state,omitempty" doc:"Show the agent its state slots. Default: true"`
 	RecentRuns       *int                       `json:"recent_runs,omitempty" minimum:"0" maximum:"50" doc:"Outcomes of earlier runs to send to a run that is no turn. Default: 5"`

@@ -11,7 +11,7 @@ type AskedRequest struct {
 
 // Omission is something that a model was not shown, or was shown shortened.
 type Omission struct {
-	What string `json:"what" enum:"turn,turns,run,runs,notes" doc:"What was left out"`
-	ID   string `json:"id,omitempty" doc:"The turn or run; of several, the newest"`
+	What string `json:"what" enum:"turn,turns,run,runs,notes,state,summary" doc:"What was left out or shortened"`
+	ID   string `json:"id,omitempty" doc:"The turn, run or note; of several turns or runs the newest, of notes the first"`
 	Why  string `json:"why"`
 }

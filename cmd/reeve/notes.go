@@ -257,6 +257,10 @@ func printNote(w io.Writer, n reeve.Note) {
 // printNoteHistory prints how a note came to say what it says.
 func printNoteHistory(w io.Writer, h api.NoteHistory) {
 	printNote(w, h.Note)
+	fmt.Fprintf(w, "  true from %s\n", formatTime(h.Note.ValidFrom))
+	if h.Note.Source != "" {
+		fmt.Fprintf(w, "  imported from %s\n", oneLine(strings.TrimPrefix(h.Note.Source, "import:")))
+	}
 	for _, v := range h.Versions {
 		fmt.Fprintf(w, "  version %d  %s  %s  %s\n", v.Version, formatTime(v.WrittenAt),
 			noteSource(v.Origin, v.AgentID, v.OperationID), oneLine(v.Content))

@@ -81,6 +81,7 @@ type assembly struct {
 	*runInfo
 	summarizeUpTo string           // the last turn or run that should be summarized, because not all of them are shown
 	leftOut       []reeve.Omission // what the request does not show
+	left          int              // tokens of the window (context_tokens) that are not used yet
 }
 
 // assembleRequest makes the turn's request, with retries and a timeout.
@@ -88,7 +89,7 @@ func (v *modelRun) assembleRequest(ctx context.Context) (r model.Request, err er
 	if err := v.loadTools(ctx); err != nil {
 		return r, err
 	}
-	a := &assembly{runInfo: &v.runInfo, leftOut: []reeve.Omission{}}
+	a := &assembly{runInfo: &v.runInfo, leftOut: []reeve.Omission{}, left: v.set.ContextTokens}
 	in, err := a.assemblyInput(ctx, v.listDefinitions())
 	if err != nil {
 		return r, err
@@ -169,16 +170,19 @@ func (v *assembly) readContext(ctx context.Context, s *store.Snap, in *AssemblyI
 		}
 		in.UserMessage = addSpeaker(in.UserMessage, name+" asks you")
 	}
-	if in.Notes, err = v.recallNotes(ctx, s, vector); err != nil {
+	notes, isMore, err := v.recallNotes(ctx, s, vector)
+	if err != nil {
 		return err
 	}
-	if len(in.Notes) >= maxMatchingNotes {
+	if isMore {
 		v.leaveOut("notes", "", "only the %d notes that fit the message best and the %d pinned or latest ones are "+
 			"shown", maxMatchingNotes, maxLatestNotes)
 	}
+	in.Notes = v.fitNotes(notes)
 	if in.Memory, err = v.readMemory(ctx, s); err != nil {
 		return err
 	}
+	in.Memory = v.fitMemory(in.Memory)
 	if given := v.clientHistory().History; given != "" {
 		in.RecentTurns, err = v.clientTurn(ctx, s, given)
 		return err
@@ -190,12 +194,15 @@ func (v *assembly) readContext(ctx context.Context, s *store.Snap, in *AssemblyI
 	if in.ActiveTurns, err = v.listActiveTurns(ctx, s); err != nil {
 		return err
 	}
+	var summarized string
+	if in.Summary, summarized, err = v.readSummary(ctx, s); err != nil {
+		return err
+	}
 	if in.RecentTurns, err = v.recentTurns(ctx, s, people); err != nil {
 		return err
 	}
 	in.Others = people.listOthers()
-	in.Summary, err = v.readSummary(ctx, s, in.RecentTurns)
-	return err
+	return v.planSummary(ctx, s, in.RecentTurns, summarized)
 }
 
 // listDefinitions lists the agent's tools, then those of the client.

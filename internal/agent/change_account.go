@@ -15,7 +15,7 @@ import (
 
 // Limits of the account of changes that a woken model reads.
 const (
-	maxWakesRead       = 1000 // wakes whose changes are merged
+	maxWakesRead       = 1000 // wakes whose changes are merged; a run serves no more
 	maxEntitiesShown   = 20
 	maxFieldsShown     = 8    // fields of one entity
 	maxAuthorsShown    = 5    // authors of changes of one entity

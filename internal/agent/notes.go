@@ -51,33 +51,38 @@ func (v *runInfo) encodeInput(ctx context.Context) []float32 {
 }
 
 // recallNotes reads a limited number of the user's notes that may be relevant to the turn: first those that fit the
-// message, best first, then the pinned and the latest ones.
-func (v *runInfo) recallNotes(ctx context.Context, s *store.Snap, vector []float32) ([]reeve.Note, error) {
+// message, best first, then the pinned and the latest ones. It reports whether the user has more notes.
+func (v *runInfo) recallNotes(ctx context.Context, s *store.Snap, vector []float32) (notes []reeve.Note, isMore bool,
+	err error) {
 	if !v.set.Notes {
-		return nil, nil
+		return nil, false, nil
 	}
 	hits, err := v.Notes.RecallIn(ctx, s, reeve.NoteQuery{WorkspaceID: v.run.WorkspaceID, UserID: v.run.UserID,
 		Text: v.log.inputs[0].Content, Limit: maxMatchingNotes}, vector)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	latest, err := s.Notes().LatestNotes(ctx, v.run.WorkspaceID, v.run.UserID, maxLatestNotes)
+	// one more than can be shown, to find out whether there are more
+	latest, err := s.Notes().LatestNotes(ctx, v.run.WorkspaceID, v.run.UserID, maxMatchingNotes+maxLatestNotes+1)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var notes []reeve.Note
 	for _, h := range hits {
 		notes = append(notes, h.Note)
 	}
-	for _, n := range latest {
-		if !slices.ContainsFunc(notes, func(m reeve.Note) bool { return m.ID == n.ID }) {
+	for i, n := range latest {
+		switch {
+		case slices.ContainsFunc(notes, func(m reeve.Note) bool { return m.ID == n.ID }):
+		case i < maxLatestNotes:
 			notes = append(notes, n)
+		default:
+			isMore = true
 		}
 	}
 	if slices.ContainsFunc(notes, reeve.Note.IsUntrusted) {
 		v.showsUntrusted = true
 	}
-	return notes, nil
+	return notes, isMore, nil
 }
 
 // renderNote returns a note as a model sees it. A note that repeats text from outside is quoted, so that the model does
@@ -94,7 +99,7 @@ func (v *modelRun) extractWithModel(ctx context.Context, in ExtractionInput) err
 	var known []reeve.Note
 	vector := v.encodeInput(ctx)
 	if err := v.DB.View(ctx, func(s *store.Snap) (err error) {
-		known, err = v.recallNotes(ctx, s, vector)
+		known, _, err = v.recallNotes(ctx, s, vector)
 		return err
 	}); err != nil {
 		return err

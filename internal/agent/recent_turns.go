@@ -55,7 +55,7 @@ func (v *assembly) recentTurns(ctx context.Context, s *store.Snap, people *agent
 		found = append(found, pastTurn{TurnSnapshot: t, firstMessage: m.ID, tokens: countTokens(t.Messages)})
 	}
 	slices.SortFunc(found, func(a, b pastTurn) int { return cmp.Compare(b.firstMessage, a.firstMessage) })
-	left := v.set.ContextTokens
+	left := v.left
 	for _, p := range found {
 		if len(out) >= n && !p.isOpen() {
 			continue

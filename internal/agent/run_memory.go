@@ -65,7 +65,8 @@ func (v *assembly) recallRuns(ctx context.Context, s *store.Snap) (shown []PastR
 // choosePastRuns chooses the outcomes to show from two lists, which are newest first. It returns as many as fit.
 func (v *assembly) choosePastRuns(own, latest []reeve.Run) []PastRun {
 	var mine, others []PastRun
-	left := v.set.RunMemoryTokens
+	limit := min(v.set.RunMemoryTokens, v.shareTokens())
+	left := limit
 	for i, r := range slices.Concat(own, latest) {
 		isOwn := i < len(own)
 		if len(mine)+len(others) >= *v.set.RecentRuns ||
@@ -74,8 +75,8 @@ func (v *assembly) choosePastRuns(own, latest []reeve.Run) []PastRun {
 		}
 		p := newPastRun(r, isOwn)
 		if left -= len(p.render())/bytesPerToken + tokensPerPart; left < 0 {
-			v.leaveOut("runs", r.ID, "this run and those before it do not fit into %d tokens (run_memory_tokens)",
-				v.set.RunMemoryTokens)
+			v.leaveOut("runs", r.ID, "this run and those before it do not fit into %d tokens (run_memory_tokens, "+
+				"at most a quarter of context_tokens)", limit)
 			break
 		}
 		if isOwn {
@@ -137,6 +138,7 @@ func (v *assembly) readRunSummary(ctx context.Context, s *store.Snap, latest []r
 	}
 	last, text, asked, err := s.Chat().LastSummary(ctx, store.RunMemory(v.run.AgentID, v.run.UserID))
 	v.showsUntrusted = v.showsUntrusted || last.Untrusted
+	text = v.fitSummary(text)
 	if err != nil || len(latest) == 0 {
 		return text, err
 	}

@@ -16,7 +16,9 @@ const (
 	maxShownLoops       = 20   // open loops in a request
 	maxShownPreferences = 30   // preferences in a request
 	maxShownGoal        = 2000 // bytes of the goal in a request
+	maxShownExtensions  = 10   // namespaces of the extension in a request
 	maxShownValue       = 200  // bytes of a title, a key or a preference in a request
+	maxShownExtension   = 1000 // bytes of the data of a namespace in a request
 )
 
 // AgentMemory is the part of an agent's state that the assembler receives.
@@ -26,6 +28,7 @@ type AgentMemory struct {
 	OpenLoops     []OpenLoop        `json:"open_loops,omitempty"`
 	MoreOpenLoops int               `json:"more_open_loops,omitempty" doc:"Number of open loops that are left out"`
 	Preferences   map[string]string `json:"preferences,omitempty"`
+	Extension     map[string]string `json:"extension,omitempty" doc:"Objects as JSON by namespace, shortened"`
 	SleepUntil    *time.Time        `json:"sleep_until,omitempty"`
 	NextWakeAt    *time.Time        `json:"next_wake_at,omitempty"`
 }
@@ -67,19 +70,22 @@ func (v *assembly) readMemory(ctx context.Context, s *store.Snap) (*AgentMemory,
 	for _, id := range shown {
 		out.OpenLoops = append(out.OpenLoops, newOpenLoop(id, tasks))
 	}
-	for _, k := range slices.Sorted(maps.Keys(slots.Preferences)) {
-		if len(out.Preferences) == maxShownPreferences {
-			break
-		}
-		if out.Preferences == nil {
-			out.Preferences = map[string]string{}
-		}
-		out.Preferences[k] = reeve.Truncate(slots.Preferences[k], maxShownValue)
-	}
+	out.Preferences = shortenValues(slots.Preferences, maxShownPreferences, maxShownValue)
+	out.Extension = shortenValues(slots.Extension, maxShownExtensions, maxShownExtension)
 	if out.render() == "" {
 		return nil, nil
 	}
 	return out, nil
+}
+
+// shortenValues returns the first entries of a map by key, at most count, with values of at most size bytes.
+func shortenValues[V ~string | ~[]byte](values map[string]V, count, size int) map[string]string {
+	out := map[string]string{}
+	keys := slices.Sorted(maps.Keys(values))
+	for _, k := range keys[:min(len(keys), count)] {
+		out[k] = reeve.Truncate(string(values[k]), size)
+	}
+	return out
 }
 
 // findTasks returns the tasks with the given ids that the agent may read. It returns no tasks if the run acts for other
@@ -125,6 +131,9 @@ func (m *AgentMemory) render() string {
 	}
 	for _, k := range slices.Sorted(maps.Keys(m.Preferences)) {
 		fmt.Fprintf(&b, "\n- preference %q: %q", k, m.Preferences[k])
+	}
+	for _, k := range slices.Sorted(maps.Keys(m.Extension)) {
+		fmt.Fprintf(&b, "\n- extension %q: %q", k, m.Extension[k])
 	}
 	if m.SleepUntil != nil {
 		fmt.Fprintf(&b, "\n- asleep until %s", m.SleepUntil.Format(time.RFC3339))

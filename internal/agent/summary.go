@@ -6,18 +6,23 @@ import (
 	"reeve/internal/store"
 )
 
-// readSummary returns the summary of turns that are too old to be shown. If more turns should be summarized, it sets
-// summarizeUpTo to the middle of the shown turns, so that not every turn needs a new summary. It reads three rows,
-// whatever the length of the conversation.
-func (v *assembly) readSummary(ctx context.Context, s *store.Snap, shown []TurnSnapshot) (string, error) {
+// readSummary returns the summary of turns that are too old to be shown, and the last turn for which a summary was
+// requested.
+func (v *assembly) readSummary(ctx context.Context, s *store.Snap) (text, asked string, err error) {
 	if !v.makesSummaries() || *v.set.RecentTurns == 0 {
-		return "", nil
+		return "", "", nil
 	}
-	last, words, asked, err := s.Chat().LastSummary(ctx, v.run.ThreadID)
-	if err != nil {
-		return "", err
-	}
+	last, text, asked, err := s.Chat().LastSummary(ctx, v.run.ThreadID)
 	v.showsUntrusted = v.showsUntrusted || last.Untrusted
+	return v.fitSummary(text), asked, err
+}
+
+// planSummary sets summarizeUpTo to the middle of the shown turns if more turns should be summarized, so that not every
+// turn needs a new summary. It reads one row, whatever the length of the conversation.
+func (v *assembly) planSummary(ctx context.Context, s *store.Snap, shown []TurnSnapshot, asked string) error {
+	if !v.makesSummaries() || *v.set.RecentTurns == 0 {
+		return nil
+	}
 	var turns []string
 	for _, t := range shown {
 		if t.State.IsFinal() { // skip notices and callers
@@ -30,8 +35,8 @@ func (v *assembly) readSummary(ctx context.Context, s *store.Snap, shown []TurnS
 	}
 	older, err := s.Chat().EndedTurns(ctx, v.run.SessionID, oldest, 1)
 	if err != nil || len(older) == 0 || older[0].ID <= asked {
-		return words, err
+		return err
 	}
 	v.summarizeUpTo = max(upTo, older[0].ID)
-	return words, nil
+	return nil
 }

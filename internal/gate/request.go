@@ -72,7 +72,7 @@ func checkThreadPart(what, s string) error {
 	if len(s) > 128 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }) {
 		return &reeve.Error{Code: reeve.Validation, Message: "the " + what + " is not valid",
 			Fields: []reeve.Field{{Path: "/" + what,
-				Message: "is too long or contains control characters",
+				Message:  "is too long or contains control characters",
 				Expected: "at most 128 printable characters, with the user of a private session"}}}
 	}
 	return nil

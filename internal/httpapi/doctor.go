@@ -18,6 +18,7 @@ type doctorHandlers struct {
 	gate       *gate.Gate
 	timetable  *wake.Timetable
 	checkParts func(context.Context) []reeve.PartHealth // checks the parts of the server; may be nil
+	reach      subscriptionReach
 }
 
 // doctor checks the server's parts, then the tools, agents and schedules of the workspace. It reports a check that
@@ -141,13 +142,18 @@ func (h *doctorHandlers) checkWakes(ctx context.Context, who reeve.Principal) (p
 			if err != nil {
 				return err
 			}
-			report(s.ID, a.Name, a.WhyNotWoken(reeve.ReasonSubscription))
+			why, err := h.reach.whyNot(ctx, snap, s, a)
+			if err != nil {
+				return err
+			}
+			report(s.ID, a.Name, why)
 		}
 		if more > 0 {
 			problems = append(problems, fmt.Sprintf("and %d more", more))
 		}
 		part = newPartHealth("wakes", problems, "every subscription and active schedule can wake its agent",
-			"activate the agent or change its mode with reeve agents update, or delete the subscription or schedule")
+			"change the agent's lifecycle, mode or categories with reeve agents update, or delete the subscription "+
+				"or schedule")
 		return nil
 	})
 }

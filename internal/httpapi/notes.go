@@ -169,8 +169,9 @@ func (h *noteHandlers) restore(ctx context.Context, who reeve.Principal, in *IDP
 		if err != nil {
 			return n, err
 		}
+		err = tx.Notes().RestoreNotes(ctx, who.Workspace, n.UserID, n)
 		n.DeletedAt, n.SupersededAt, n.SupersededBy = nil, nil, ""
-		return n, tx.Notes().RestoreNote(ctx, n.ID)
+		return n, err
 	})
 }
 

@@ -57,7 +57,7 @@ func registerRoutes(router huma.API, s *services) {
 	handle(router, route{get, "/api/agents/{agentId}/runtime", "getAgentRuntime",
 		"Get an agent's runtime state on this node",
 		"agents", viewer, 0}, agents.getRuntime)
-	summaries := &summaryHandlers{db: s.DB}
+	summaries := &summaryHandlers{db: s.DB, onRetry: s.OnSummaryDue}
 	handle(router, route{get, "/api/agents/{agentId}/summaries", "listSummaries",
 		"List an agent's summaries of turns and runs", "agents", viewer, 0}, summaries.list)
 	handle(router, route{post, "/api/agents/{agentId}/summaries/{summaryId}/retry", "retrySummary",
@@ -148,8 +148,8 @@ func registerRoutes(router huma.API, s *services) {
 	runs := &runHandlers{db: s.DB, scheduler: s.Scheduler, requests: s.Requests}
 	wakes := &wakeHandlers{db: s.DB, queue: s.Queue}
 	changes := &changeHandlers{db: s.DB, gate: s.Gate}
-	subscriptions := &subscriptionHandlers{db: s.DB, changes: changes, scheduler: s.Scheduler,
-		openTokens: s.OpenTokens}
+	reach := subscriptionReach{openTokens: s.OpenTokens}
+	subscriptions := &subscriptionHandlers{reach, s.DB, changes, s.Scheduler}
 	handle(router, route{get, "/api/runs", "listRuns", "List runs", "runs", viewer, 0}, runs.list)
 	handle(router, route{get, "/api/runs/{id}", "getRun", "Get a run", "runs", viewer, 0}, runs.get)
 	handle(router, route{get, "/api/runs/{id}/requests", "listRunRequests",
@@ -286,7 +286,8 @@ func registerRoutes(router huma.API, s *services) {
 		workspaces.create)
 
 	status := &statusHandlers{db: s.DB, gate: s.Gate, version: s.Version, startedAt: s.StartedAt}
-	doctor := &doctorHandlers{db: s.DB, gate: s.Gate, timetable: s.Timetable, checkParts: s.Doctor}
+	doctor := &doctorHandlers{db: s.DB, gate: s.Gate, timetable: s.Timetable, checkParts: s.Doctor,
+		reach: reach}
 	backup := &backupHandlers{db: s.DB, copy: s.Backup, log: s.Log}
 	handle(router, route{get, "/api/status", "getStatus", "Get the server's status", "server", viewer, 0},
 		status.status)

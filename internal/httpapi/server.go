@@ -55,8 +55,10 @@ type Config struct {
 	Backup   func(ctx context.Context) (io.ReadCloser, error) // returns a copy of the database
 	Requests RequestReader                                    // reads what models were asked
 	Metrics  http.Handler                                     // serves the metrics. Default: no metrics
-	Feed     *feed.Feed                                       // what changes. Default: no stream of changes
-	Console  Console                                          // the web console. Default: none
+	// called when a summary is due. Default: it is made at the next check
+	OnSummaryDue func()
+	Feed         *feed.Feed // what changes. Default: no stream of changes
+	Console      Console    // the web console. Default: none
 
 	// OpenTokens reports whether tools of the embedding program may announce changes that no built-in tool announces.
 	// Default: false

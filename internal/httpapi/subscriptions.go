@@ -13,10 +13,10 @@ import (
 
 // subscriptionHandlers serves the subscriptions of agents.
 type subscriptionHandlers struct {
-	db         *store.DB
-	changes    *changeHandlers
-	scheduler  *wake.Scheduler
-	openTokens bool // tools of the embedding program may announce tokens that no built-in tool announces
+	subscriptionReach
+	db        *store.DB
+	changes   *changeHandlers
+	scheduler *wake.Scheduler
 }
 
 func (h *subscriptionHandlers) list(ctx context.Context, who reeve.Principal,
@@ -29,37 +29,19 @@ func (h *subscriptionHandlers) list(ctx context.Context, who reeve.Principal,
 		}
 		list, err := snap.Queue().ListSubscriptions(ctx, who.Workspace, a.ID)
 		out.Body.Subscriptions = []api.ListedSubscription{}
-		for _, s := range list {
-			out.Body.Subscriptions = append(out.Body.Subscriptions,
-				api.ListedSubscription{Subscription: s, Reach: h.newReach(s, a)})
+		if err != nil {
+			return err
 		}
-		return err
+		for _, s := range list {
+			why, err := h.whyNot(ctx, snap, s, a)
+			if err != nil {
+				return err
+			}
+			out.Body.Subscriptions = append(out.Body.Subscriptions,
+				api.ListedSubscription{Subscription: s, Reach: api.Reach{CanFire: why == "", WhyNot: why}})
+		}
+		return nil
 	})
-}
-
-// newReach reports whether a subscription can wake its agent.
-func (h *subscriptionHandlers) newReach(s reeve.Subscription, a reeve.Agent) api.Reach {
-	why := a.WhyNotWoken(reeve.ReasonSubscription)
-	if why == "" && !h.openTokens && s.Predicate != "" && !hasEntity(s.Token) {
-		why = "its predicate never holds, because " + s.Token.Name + " has no entity"
-	}
-	return api.Reach{CanFire: why == "", WhyNot: why}
-}
-
-// hasEntity reports whether a change with the token can have an entity that a predicate sees.
-func hasEntity(t reeve.Token) bool {
-	kind, _, _ := strings.Cut(t.Name, ".")
-	switch t.Class {
-	case reeve.SemanticKey:
-		return reeve.IsJournalKey(t.Name)
-	case reeve.Subtype:
-		return kind == "task" || kind == "time_entry" || kind == "rating"
-	case reeve.EntityID:
-		prefix, _, _ := strings.Cut(t.Name, "_")
-		return !strings.Contains(t.Name, "/") && prefix != reeve.PrefixAgent && prefix != reeve.PrefixSchedule &&
-			prefix != reeve.PrefixConversation
-	}
-	return true
 }
 
 func (h *subscriptionHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
@@ -179,24 +161,12 @@ func (h *subscriptionHandlers) checkToken(ctx context.Context, snap *store.Snap,
 
 // checkID returns an error if no entity has the id. A path is accepted whether or not the file exists.
 func (h *subscriptionHandlers) checkID(ctx context.Context, snap *store.Snap, who reeve.Principal, id string) error {
-	if h.openTokens || strings.Contains(id, "/") {
+	if h.openTokens {
 		return nil
 	}
-	_, exists, err := snap.Journal(personScope(who)).Entity(ctx, id)
+	exists, err := hasID(ctx, snap, who, id)
 	if err != nil || exists {
 		return err
-	}
-	for _, find := range []func() error{
-		func() error { _, err := snap.Agents().GetAgent(ctx, who.Workspace, id); return err },
-		func() error { _, err := getVisibleTimer(ctx, snap.Queue(), who, id); return err },
-		func() error { _, err := getVisibleConversation(ctx, snap, who, id); return err },
-	} {
-		if !reeve.IsID(id) { // an agent's name is no id
-			break
-		}
-		if err := find(); reeve.CodeOf(err) != reeve.NotFound {
-			return err
-		}
 	}
 	return reeve.InvalidField("/name", "does not exist",
 		"the id of a journal entry, an agent, a schedule or a conversation, or the path of a file")

@@ -11,7 +11,8 @@ import (
 
 // summaryHandlers serves the summaries of turns and runs.
 type summaryHandlers struct {
-	db *store.DB
+	db      *store.DB
+	onRetry func() // makes the summarizer look for due summaries now; may be nil
 }
 
 func (h *summaryHandlers) list(ctx context.Context, who reeve.Principal, in *struct {
@@ -54,7 +55,7 @@ func (h *summaryHandlers) retry(ctx context.Context, who reeve.Principal, in *st
 	Summary string `path:"summaryId" maxLength:"64" doc:"Id of the summary"`
 }) (*body[api.Summary], error) {
 	out := &body[api.Summary]{}
-	return out, h.db.Update(ctx, func(tx *store.Tx) error {
+	err := h.db.Update(ctx, func(tx *store.Tx) error {
 		a, err := tx.Agents().GetAgent(ctx, who.Workspace, in.Agent)
 		if err != nil {
 			return err
@@ -70,4 +71,8 @@ func (h *summaryHandlers) retry(ctx context.Context, who reeve.Principal, in *st
 		out.Body = newSummary(list[0])
 		return tx.Ledger().SaveResponse(ctx, out.Body)
 	})
+	if err == nil && h.onRetry != nil {
+		h.onRetry()
+	}
+	return out, err
 }

@@ -255,9 +255,9 @@ func (s Queue) GetChanges(ctx context.Context, workspace string, ids []string) (
 		}
 		c.Entities, hasDetails[c.ID] = append(c.Entities, r.entity), true
 	}
-	// Entities without details, such as files, are known from the events.
-	events, err := queryIn(ctx, s.Snap, scanChangedID, `SELECT operation_id, name, agent_id, created_at FROM events
-		WHERE operation_id IN (?) AND class = 'id' AND workspace_id || '' = $1`, ids, workspace)
+	// Entities without details, such as files, are known from the events. Some changes name no entity.
+	events, err := queryIn(ctx, s.Snap, scanEvent, `SELECT operation_id, CASE WHEN class = 'id' THEN name ELSE '' END,
+		agent_id, created_at FROM events WHERE operation_id IN (?) AND workspace_id || '' = $1`, ids, workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -266,10 +266,10 @@ func (s Queue) GetChanges(ctx context.Context, workspace string, ids []string) (
 		if c.CreatedAt.IsZero() {
 			c.AgentID, c.CreatedAt = e.AgentID, e.CreatedAt
 		}
-		named := e.Entities[0]
-		if hasDetails[c.ID] {
+		if hasDetails[c.ID] || len(e.Entities) == 0 {
 			continue // the others are only named, such as the category of a task
 		}
+		named := e.Entities[0]
 		if !slices.ContainsFunc(c.Entities, func(have reeve.EntityChange) bool { return have.ID == named.ID }) {
 			c.Entities = append(c.Entities, named)
 		}
@@ -321,13 +321,16 @@ func scanChangeCall(r scanner) (c reeve.ChangeRecord, err error) {
 	return c, err
 }
 
-// scanChangedID scans an event that names an entity.
-func scanChangedID(r scanner) (c reeve.ChangeRecord, err error) {
+// scanEvent scans an event of a change. The change has an entity if the event names one.
+func scanEvent(r scanner) (c reeve.ChangeRecord, err error) {
 	defer wrapCorrupt("events", &c.ID, &err)
 	e := reeve.EntityChange{Action: reeve.EntityChanged}
 	var created int64
 	err = r.Scan(&c.ID, &e.ID, &c.AgentID, &created)
-	c.CreatedAt, c.Entities = reeve.FromMillis(created), []reeve.EntityChange{e}
+	c.CreatedAt = reeve.FromMillis(created)
+	if e.ID != "" {
+		c.Entities = []reeve.EntityChange{e}
+	}
 	return c, err
 }
 

@@ -95,6 +95,27 @@ func (s Notes) findNote(ctx context.Context, workspace, user, content string, ta
 		condition+` LIMIT 1`, noteOwner(workspace, user), noteHash(reeve.SanitizeText(content), tags))
 }
 
+// lockOwner makes other transactions that write notes of a user wait until this one ends. Otherwise two of them could
+// each find no equal note and save one. SQLite has only one writer.
+func (t NotesTx) lockOwner(ctx context.Context, workspace, user string) error {
+	if t.db.Engine() != "postgres" {
+		return nil
+	}
+	return t.tx.exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, noteOwner(workspace, user))
+}
+
+// checkIsDistinct returns Conflict if the user has another current note with the content and tags of n.
+func (s Notes) checkIsDistinct(ctx context.Context, workspace string, n reeve.Note) error {
+	same, ok, err := queryOne(ctx, s.Snap, scanNote, `SELECT `+noteColumns+` FROM notes o WHERE o.owner = $1
+		AND o.hash = $2 AND o.id <> $3 AND `+isCurrentNote+` LIMIT 1`, noteOwner(workspace, n.UserID),
+		noteHash(n.Content, n.Tags), n.ID)
+	if err == nil && ok {
+		err = reeve.Errorf(reeve.Conflict, "note %s already has this text and these tags", same.ID).
+			Hintf("use note %s, or delete it first", same.ID)
+	}
+	return err
+}
+
 // GetNote returns a note of a user, deleted and superseded ones too. If user is empty, it returns a note of any user.
 func (s Notes) GetNote(ctx context.Context, workspace, user, id string) (reeve.Note, error) {
 	n, ok, err := queryOne(ctx, s.Snap, scanNote, `SELECT `+noteColumns+` FROM notes o WHERE o.id = $2
@@ -159,10 +180,28 @@ func (t NotesTx) SupersedeNote(ctx context.Context, id, by string) error {
 		t.removeVector(ctx, id))
 }
 
-// RestoreNote makes a deleted or superseded note current again.
-func (t NotesTx) RestoreNote(ctx context.Context, id string) error {
+// RestoreNotes makes deleted or superseded notes of a user current again. It fails with Conflict if the user has a
+// current note that equals one of them.
+func (t NotesTx) RestoreNotes(ctx context.Context, workspace, user string, notes ...reeve.Note) error {
 	t.tx.Announce("", TopicNotes, "", "")
-	return t.tx.exec(ctx, `UPDATE notes SET deleted_at = 0, superseded_by = '', superseded_at = 0 WHERE id = $1`, id)
+	if err := t.lockOwner(ctx, workspace, user); err != nil {
+		return err
+	}
+	for _, n := range notes {
+		if n.IsCurrent() {
+			continue
+		}
+		if err := t.checkIsDistinct(ctx, workspace, n); err != nil {
+			return err
+		}
+	}
+	for _, n := range notes {
+		if err := t.tx.exec(ctx, `UPDATE notes SET deleted_at = 0, superseded_by = '', superseded_at = 0
+			WHERE id = $1`, n.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ListNoteVersions returns what a note said before its updates, oldest first.

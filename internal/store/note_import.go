@@ -20,6 +20,9 @@ func (t NotesTx) ImportNote(ctx context.Context, w NoteWriter, r reeve.NoteRecor
 		}
 		return reeve.ImportedNote{}, err
 	}
+	if err := t.lockOwner(ctx, w.Workspace, w.User); err != nil {
+		return reeve.ImportedNote{}, err
+	}
 	owner, key := noteOwner(w.Workspace, w.User), importKey(r)
 	if id, ok, err := t.findImport(ctx, owner, key); err != nil {
 		return reeve.ImportedNote{}, err

@@ -27,6 +27,9 @@ func (t NotesTx) SaveNote(ctx context.Context, w NoteWriter, n reeve.Note) (save
 	if n.Tags, err = reeve.CheckTags(n.Tags); err != nil {
 		return n, false, err
 	}
+	if err := t.lockOwner(ctx, w.Workspace, w.User); err != nil {
+		return n, false, err
+	}
 	if same, ok, err := t.FindEqualNote(ctx, w.Workspace, w.User, n.Content, n.Tags); err != nil || ok {
 		return same, false, err
 	}
@@ -55,8 +58,12 @@ func (w NoteWriter) sign(n *reeve.Note) {
 }
 
 // ChangeNote checks and applies a change to a current note of the writer's user. It returns the note before and after.
+// It fails with Conflict if the note would equal another one.
 func (t NotesTx) ChangeNote(ctx context.Context, w NoteWriter, id string,
 	c reeve.NoteChange) (before, after reeve.Note, err error) {
+	if err := t.lockOwner(ctx, w.Workspace, w.User); err != nil {
+		return before, after, err
+	}
 	if before, err = t.GetCurrentNote(ctx, w.Workspace, w.User, id); err != nil {
 		return before, after, err
 	}
@@ -78,6 +85,9 @@ func (t NotesTx) ChangeNote(ctx context.Context, w NoteWriter, id string,
 		}
 	}
 	if after.Content != before.Content || !slices.Equal(after.Tags, before.Tags) {
+		if err := t.checkIsDistinct(ctx, w.Workspace, after); err != nil {
+			return before, after, err
+		}
 		if after, err = t.UpdateNote(ctx, w.Workspace, after); err != nil {
 			return before, after, err
 		}
@@ -124,6 +134,9 @@ func (s Notes) GetCurrentNote(ctx context.Context, workspace, user, id string) (
 
 // MergeNotes saves a note that replaces others of the same user. It returns the note and whether it is new.
 func (t NotesTx) MergeNotes(ctx context.Context, w NoteWriter, n reeve.Note, ids []string) (reeve.Note, bool, error) {
+	if err := t.lockOwner(ctx, w.Workspace, w.User); err != nil {
+		return n, false, err
+	}
 	for _, id := range ids {
 		old, err := t.GetCurrentNote(ctx, w.Workspace, w.User, id)
 		if err != nil {

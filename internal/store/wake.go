@@ -53,11 +53,11 @@ type Change struct {
 // for the user of its subscription. There is no wake for an agent whose own work led to the change. The wakes are
 // inserted by one statement without a round trip; predicates are evaluated when the window has passed.
 func (t QueueTx) RecordChange(ctx context.Context, c Change) error {
-	if err := t.tx.Ledger().InsertEvents(ctx, c.Workspace, c.Agent, c.Operation, c.Tokens); err != nil {
-		return err
-	}
 	if c.Operation == "" { // a call that is not an operation and reports a change
 		c.Operation = t.NewID(reeve.PrefixChange)
+	}
+	if err := t.tx.Ledger().InsertEvents(ctx, c.Workspace, c.Agent, c.Operation, c.Tokens); err != nil {
+		return err
 	}
 	return t.wakeSubscribers(ctx, c.wakeValues(t.now))
 }

@@ -85,17 +85,6 @@ func undo(h *reevetest.Host, res reeve.Result) {
 	}
 }
 
-// An exact duplicate is not stored twice.
-func TestN06_DuplicatesAreNotStored(t *testing.T) {
-	runOnBothDatabases(t, func(t *testing.T, h *reevetest.Host) {
-		first := write(h, "memory_save", kit.Object{"content": "The gate code is on the fridge"})
-		second := write(h, "memory_save", kit.Object{"content": " The gate code is on the fridge "})
-		if first.Duplicate || !second.Duplicate || second.NoteID != first.NoteID {
-			t.Errorf("got %+v and %+v", first, second)
-		}
-	})
-}
-
 // A user's notes do not exist for another user, by any tool or route.
 func TestN11_NotesArePrivate(t *testing.T) {
 	runOnBothDatabases(t, func(t *testing.T, h *reevetest.Host) {

@@ -57,6 +57,41 @@ func TestL30_ToolsChangeSlots(t *testing.T) {
 	})
 }
 
+// The extension is a slot: the model is shown it, shortened, and the tool changes one namespace and leaves the others.
+func TestL30_TheExtensionIsShownAndChanged(t *testing.T) {
+	t.Parallel()
+	kit.RunOnBothDatabases(t, "- {text: ok}\n", nil, func(t *testing.T, h *reevetest.Host, heard *kit.RecordingModel) {
+		for _, id := range stateTools {
+			h.Want(http.StatusCreated, nil, "POST", "/api/agents/bot/tools", kit.Object{"tool_id": id})
+		}
+		h.Want(http.StatusOK, nil, "PUT", "/api/agents/bot/state", kit.Object{"revision": 0, "slots": kit.Object{
+			"extension": kit.Object{"org.gym": kit.Object{"weeks": 8}, "org.log": kit.Object{"x": strings.Repeat("y", 5000)}}}})
+		set := h.Call("bot", "agent_state_update", kit.Object{"set_extension": kit.Object{
+			"org.gym": kit.Object{"weeks": 9}, "org.new": kit.Object{"a": 1}}})
+		wakeWith(h, "bot", "go")
+		got := heard.LastPrompt("")
+		if !strings.Contains(got, `- extension "org.gym": "{\"weeks\":9}"`) || !strings.Contains(got, `"org.log": "{`) ||
+			len(got) > 1600 {
+			t.Errorf("%d bytes: %s", len(got), got)
+		}
+		h.Call("bot", "agent_state_update", kit.Object{"remove_extension": []string{"org.log"}})
+		if e := getState(h, "bot").Slots.Extension; len(e) != 2 || e["org.log"] != nil {
+			t.Errorf("%s", e)
+		}
+		h.Want(http.StatusOK, nil, "POST", "/api/operations/"+set.OperationID+"/undo", kit.Object{})
+		if e := getState(h, "bot").Slots.Extension; len(e) != 1 || string(e["org.gym"]) != `{"weeks":8}` {
+			t.Errorf("after the undo: %s", e)
+		}
+		for _, bad := range []kit.Object{{"Org Gym": kit.Object{}}, {"org.gym": 1},
+			{"org.gym": kit.Object{"x": strings.Repeat("y", 300<<10)}}} {
+			res, _, _ := kit.TryCall(h, "bot", kit.Call{"tool": "agent_state_update", "args": kit.Object{"set_extension": bad}})
+			if res.Code != reeve.Validation {
+				t.Errorf("accepted: %+v", res)
+			}
+		}
+	})
+}
+
 // A policy decides on a change of the state like on any call.
 func TestL30_PolicyAppliesToTheState(t *testing.T) {
 	t.Parallel()

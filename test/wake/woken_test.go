@@ -102,6 +102,13 @@ func TestL29_TheModelIsToldWhatChanged(t *testing.T) {
 		for i := range 50 {
 			edit(kit.Object{"title": fmt.Sprint("Squat ", i)})
 		}
+		clerk := h.Agent("clerk", "update_task_priority")
+		kit.UpdateAgent(h, clerk, kit.Object{"categories": []string{gym.ID}})
+		byClerk, problem, _ := kit.TryCall(h, "clerk", kit.Call{"tool": "update_task_priority", "reason": `the "plan" says so`,
+			"args": kit.Object{"task_id": task.ID, "priority": "low"}}, kit.NewTokenFor(h, "ned", "member")...)
+		if byClerk.IsError || problem.Code != "" {
+			t.Fatalf("%+v %+v", byClerk, problem)
+		}
 		edit(kit.Object{"title": "Deep \"squat\"", "description": "the code is hunter2-of-the-locker"})
 		for i := range 25 {
 			h.Want(201, nil, "POST", "/api/journal/tasks", kit.Object{"category_id": gym.ID,
@@ -116,7 +123,8 @@ func TestL29_TheModelIsToldWhatChanged(t *testing.T) {
 		if i := strings.LastIndex(got, "Something that you watch has changed"); i > 0 {
 			got = got[i:]
 		}
-		for _, want := range []string{`title: "Squat" → "Deep \"squat\""`, "in 51 edits", "more\n", "change: chg_"} {
+		for _, want := range []string{`title: "Squat" → "Deep \"squat\""`, "in 52 edits", "more\n", "change: chg_",
+			`by "owner", agent clerk for "ned"`, `reason: "the \"plan\" says so"`, byClerk.OperationID} {
 			if !strings.Contains(got, want) {
 				t.Errorf("no %q in %s", want, got)
 			}
@@ -138,7 +146,7 @@ func TestL29_TheModelIsToldWhatChanged(t *testing.T) {
 		}
 		list.Changes = nil
 		h.Want(200, &list, "GET", "/api/changes?limit=100&entity="+task.ID+"&cursor="+list.Next, nil)
-		if len(list.Changes) != 50 { // 50 earlier edits, the priority and the creation, without the first page
+		if len(list.Changes) != 51 { // 50 earlier edits, both priorities and the creation, without the first page
 			t.Errorf("%d more changes", len(list.Changes))
 		}
 		h.Want(404, nil, "GET", "/api/changes/op_none", nil)
@@ -328,8 +336,26 @@ func TestL32_WhatCanNeverFireIsRefusedOrShown(t *testing.T) {
 		t.Error("the doctor does not check wakes")
 		return false
 	}
+	// A predicate sees the entities of the agent's categories, and clerk has none.
+	if got := strings.Join(canFire(), ", "); got != "falseits predicate never holds, because the agent has no "+
+		"categories, so it can see no entity, true, true" || doctor() {
+		t.Errorf("without categories: %s, and the doctor: %v", got, doctor())
+	}
+	gym, made := newGym(h)
+	task := made.ID
+	h.Want(200, nil, "PATCH", "/api/agents/clerk", kit.Object{"categories": []string{gym.ID}})
 	if got := strings.Join(canFire(), ", "); got != "true, true, true" || !doctor() {
 		t.Errorf("%s, and the doctor: %v", got, doctor())
+	}
+	subscribe(201, "clerk", "id", task, "")
+	subscribe(201, "clerk", "id", task, "true")
+	h.Want(200, nil, "PATCH", "/api/agents/clerk", kit.Object{"categories": []string{}})
+	if got := canFire(); got[2] != "true" || !strings.HasSuffix(got[3], "the agent's categories do not include "+task) {
+		t.Errorf("out of scope: %s", got)
+	}
+	h.Want(204, nil, "DELETE", "/api/journal/tasks/"+task, nil)
+	if got := canFire(); got[2] != "false"+task+" does not exist any more" || got[3] != got[2] || doctor() {
+		t.Errorf("after the task was deleted: %s, and the doctor: %v", got, doctor())
 	}
 	h.Want(200, nil, "PATCH", "/api/agents/clerk", kit.Object{"mode": "interactive"})
 	for _, s := range canFire() {

@@ -2,6 +2,7 @@ package agentstate
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 
@@ -9,12 +10,14 @@ import (
 )
 
 type updateArgs struct {
-	PrimaryGoal       *string           `json:"primary_goal,omitempty" maxLength:"8000" doc:"New goal. Empty to remove it"`
-	ActiveTaskID      *string           `json:"active_task_id,omitempty" maxLength:"64" doc:"Id of the task that you work on. Empty to remove it"`
-	AddOpenLoops      []string          `json:"add_open_loop_ids,omitempty" maxItems:"100" doc:"Ids of things to return to, such as tasks"`
-	RemoveOpenLoops   []string          `json:"remove_open_loop_ids,omitempty" maxItems:"1000"`
-	SetPreferences    map[string]string `json:"set_preferences,omitempty" doc:"Preferences by key, such as tone"`
-	RemovePreferences []string          `json:"remove_preferences,omitempty" maxItems:"100" doc:"Keys"`
+	PrimaryGoal       *string                    `json:"primary_goal,omitempty" maxLength:"8000" doc:"New goal. Empty to remove it"`
+	ActiveTaskID      *string                    `json:"active_task_id,omitempty" maxLength:"64" doc:"Id of the task that you work on. Empty to remove it"`
+	AddOpenLoops      []string                   `json:"add_open_loop_ids,omitempty" maxItems:"100" doc:"Ids of things to return to, such as tasks"`
+	RemoveOpenLoops   []string                   `json:"remove_open_loop_ids,omitempty" maxItems:"1000"`
+	SetPreferences    map[string]string          `json:"set_preferences,omitempty" doc:"Preferences by key, such as tone"`
+	RemovePreferences []string                   `json:"remove_preferences,omitempty" maxItems:"100" doc:"Keys"`
+	SetExtension      map[string]json.RawMessage `json:"set_extension,omitempty" doc:"Objects with other data, by namespace such as org.example.gym. Each replaces the object of its namespace"`
+	RemoveExtension   []string                   `json:"remove_extension,omitempty" maxItems:"100" doc:"Namespaces"`
 	reeve.UndoGuard
 }
 
@@ -68,6 +71,13 @@ func (in updateArgs) apply(s reeve.AgentSlots) reeve.AgentSlots {
 	}
 	maps.Copy(preferences, in.SetPreferences)
 	s.Preferences = preferences
+	extension := map[string]json.RawMessage{}
+	maps.Copy(extension, s.Extension)
+	for _, k := range in.RemoveExtension {
+		delete(extension, k)
+	}
+	maps.Copy(extension, in.SetExtension)
+	s.Extension = extension
 	return s
 }
 
@@ -87,6 +97,10 @@ func (in updateArgs) affected(s reeve.AgentSlots) any {
 		v, ok := s.Preferences[k]
 		out["preferences/"+k] = []any{v, ok}
 	}
+	for _, k := range slices.Concat(slices.Sorted(maps.Keys(in.SetExtension)), in.RemoveExtension) {
+		v, ok := s.Extension[k]
+		out["extension/"+k] = []any{v, ok}
+	}
 	return out
 }
 
@@ -104,18 +118,25 @@ func inverse(before, after reeve.AgentSlots) updateArgs {
 	}
 	in.AddOpenLoops = missing(before.OpenLoopIDs, after.OpenLoopIDs)
 	in.RemoveOpenLoops = missing(after.OpenLoopIDs, before.OpenLoopIDs)
-	for k, v := range before.Preferences {
-		if now, ok := after.Preferences[k]; !ok || now != v {
-			if in.SetPreferences == nil {
-				in.SetPreferences = map[string]string{}
-			}
-			in.SetPreferences[k] = v
-		}
-	}
-	for _, k := range slices.Sorted(maps.Keys(after.Preferences)) {
-		if _, ok := before.Preferences[k]; !ok {
-			in.RemovePreferences = append(in.RemovePreferences, k)
-		}
-	}
+	in.SetPreferences, in.RemovePreferences = restoring(before.Preferences, after.Preferences)
+	in.SetExtension, in.RemoveExtension = restoring(before.Extension, after.Extension)
 	return in
+}
+
+// restoring returns the entries to set and the keys to remove, so that after becomes before.
+func restoring[V ~string | ~[]byte](before, after map[string]V) (set map[string]V, remove []string) {
+	for k, v := range before {
+		if now, ok := after[k]; !ok || string(now) != string(v) {
+			if set == nil {
+				set = map[string]V{}
+			}
+			set[k] = v
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(after)) {
+		if _, ok := before[k]; !ok {
+			remove = append(remove, k)
+		}
+	}
+	return set, remove
 }

@@ -233,7 +233,8 @@ func (p *Pack) restore(ctx context.Context, in noteArgs) (changed, error) {
 		if n.SupersededBy == "" {
 			inv.UndoWith("memory_delete", in)
 		}
-		return changed{NoteID: n.ID, Message: "The note was restored."}, tx.Notes().RestoreNote(ctx, n.ID)
+		err = tx.Notes().RestoreNotes(ctx, w.Workspace, w.User, n)
+		return changed{NoteID: n.ID, Message: "The note was restored."}, err
 	})
 }
 
@@ -278,14 +279,14 @@ func (p *Pack) unmerge(ctx context.Context, in unmergeArgs) (changed, error) {
 		again := mergeArgs{Content: n.Content, Tags: n.Tags}
 		for _, old := range replaced {
 			again.NoteIDs = append(again.NoteIDs, old.ID)
-			if err := tx.Notes().RestoreNote(ctx, old.ID); err != nil {
-				return changed{}, err
-			}
 		}
-		if !in.Keep {
+		if !in.Keep { // before the others are restored, because one of them may have the same text
 			if err := tx.Notes().DeleteNote(ctx, n.ID); err != nil {
 				return changed{}, err
 			}
+		}
+		if err := tx.Notes().RestoreNotes(ctx, w.Workspace, w.User, replaced...); err != nil {
+			return changed{}, err
 		}
 		inv.UndoWith("memory_merge", again)
 		return changed{NoteID: n.ID, Message: fmt.Sprintf("%d notes were restored.", len(replaced))}, nil

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -67,7 +68,10 @@ var notes = map[string]func(*testing.T, *store.DB){
 		equal(t, matches("coffee", "food", "work"), "", "a tag that the note does not have")
 		update(t, db, func(tx *store.Tx) error { return tx.Notes().DeleteNote(t.Context(), n.ID) })
 		equal(t, matches("coffee"), "", "a deleted note")
-		update(t, db, func(tx *store.Tx) error { return tx.Notes().RestoreNote(t.Context(), n.ID) })
+		update(t, db, func(tx *store.Tx) error {
+			deleted, err := tx.Notes().GetNote(t.Context(), ws, "ann", n.ID)
+			return errors.Join(err, tx.Notes().RestoreNotes(t.Context(), ws, "ann", deleted))
+		})
 		equal(t, matches("coffee"), n.ID, "a restored note")
 		var merged reeve.Note
 		update(t, db, func(tx *store.Tx) (err error) {
