@@ -50,12 +50,13 @@ export function Panel({ title, aside, children, footer }: {
   );
 }
 
-/** Page is a screen with a title, actions and content. */
-export function Page({ title, tag, actions, children }: {
-  title: ReactNode; tag?: ReactNode; actions?: ReactNode; children: ReactNode;
+/** Page is a screen with a title, actions and content. back leads to the list that the screen is a part of. */
+export function Page({ title, tag, actions, back, children }: {
+  title: ReactNode; tag?: ReactNode; actions?: ReactNode; back?: ReactNode; children: ReactNode;
 }) {
   return (
     <div className="page">
+      {back && <nav className="page-back small" aria-label="Back">{back}</nav>}
       <div className="page-head">
         <h1>{title}</h1>
         {tag}
