@@ -124,6 +124,11 @@ const layoutFaults = (page: Page) =>
         faults.push(`${e.tagName} ${e.className} ends ${Math.round(box.right - innerWidth)} px outside the window`);
       }
     }
+    for (const cell of document.querySelectorAll<HTMLElement>('.table td')) {
+      const words = cell.innerText.trim();
+      if (words.length > 4 && cell.getBoundingClientRect().width > 0 && cell.clientWidth < 40)
+        faults.push(`"${words.slice(0, 20)}" is squeezed into ${cell.clientWidth} px`);
+    }
     return faults.slice(0, 3);
   });
 
@@ -178,6 +183,10 @@ test('C22 an address of nothing, and every empty list, says what to do', async (
   }
   await visit(page, { path: '/runs/run_missing' });
   await expect(page.getByRole('alert')).toContainText(/Request req_/);
+  await expect(page.getByRole('alert')).toContainText('It was deleted, or belongs to another workspace.');
+  await expect(page.getByRole('button', { name: 'Try again' })).toHaveCount(0);
+  await page.getByRole('link', { name: 'All runs' }).click();
+  await expect(page).toHaveURL(/\/runs$/);
 
   await server.call('POST', 'workspaces', { id: 'empty', name: 'Empty' });
   await page.evaluate(() => localStorage.setItem('reeve-workspace', 'empty'));
@@ -205,4 +214,108 @@ test('C22 an address of nothing, and every empty list, says what to do', async (
       .soft((await said.locator('p, a, button').allTextContents()).join('').trim(), `${path} says what to do`)
       .not.toBe('');
   }
+});
+
+test('C22 C23 a dialog keeps what was typed, and an error stands at its field', async ({ signedIn: page, server }) => {
+  await page.goto(`${server.url}/inbox`);
+  const entry = page.locator('.entry', { hasText: 'users_send' }).locator('.entry-open');
+  await entry.click();
+  await expect(page.locator('.inbox-card')).toContainText('Delivery');
+  await page.keyboard.press('e');
+  const edit = page.getByRole('dialog', { name: 'Edit users_send' });
+  await expect(edit.getByLabel(/^title/)).toBeFocused();
+  await expect(edit.getByRole('group', { name: 'Hidden characters of text' })).toContainText('RLOtomorrowPDF');
+  await edit.getByRole('button', { name: 'Remove them' }).click();
+  await expect(edit.getByLabel('text', { exact: true })).toHaveValue('The parcel 4711 arrives tomorrow, not today.');
+  await expect(edit.getByRole('button', { name: 'Remove them' })).toHaveCount(0);
+  await edit.getByLabel(/^title/).fill('');
+  await edit.getByRole('button', { name: 'Replace the call' }).click();
+  const title = edit.getByLabel(/^title/);
+  await expect(title).toHaveAttribute('aria-invalid', 'true');
+  await expect(title).toHaveAccessibleDescription(/title is required/);
+  await expect(edit).not.toContainText('/title');
+  await page.mouse.click(5, 300); // beside the dialog
+  await expect(edit).toBeVisible();
+  await page.keyboard.press('Escape');
+  const question = page.getByRole('dialog', { name: 'Discard what you typed?' });
+  await question.getByRole('button', { name: 'Keep editing' }).click();
+  await expect(question).toHaveCount(0);
+  await expect(edit).toBeVisible();
+  await page.keyboard.press('Escape');
+  await question.getByRole('button', { name: 'Discard' }).click();
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+
+  await page.goto(`${server.url}/agents`);
+  await page.getByRole('button', { name: 'New agent' }).click();
+  const form = page.getByRole('dialog', { name: 'New agent' });
+  await expect(form.getByLabel('Name')).toBeFocused();
+  await page.mouse.click(5, 300); // nothing was typed
+  await expect(form).toHaveCount(0);
+
+  await page.setViewportSize({ width: 400, height: 800 });
+  await page.goto(`${server.url}/tools`);
+  await page.getByRole('button', { name: 'New tool' }).click();
+  const tool = page.getByRole('dialog', { name: 'New tool' });
+  const save = tool.locator('.actions').getByRole('button').last();
+  await expect(save).toBeInViewport();
+});
+
+test('C23 the focus is never lost', async ({ signedIn: page, server, seeded }) => {
+  const focused = () => page.evaluate(() => document.activeElement !== document.body);
+  const keeps = (what: string) => expect.poll(focused, { message: what }).toBe(true);
+  const card = page.locator('.inbox-card');
+  await expect(card).toContainText('New figures arrived');
+  await card.getByRole('button', { name: /^Approve/ }).click();
+  await expect(card).not.toContainText('New figures arrived');
+  await keeps('after an approval');
+  await expect(page.locator('[data-current] .entry-open')).toBeFocused();
+  await page.keyboard.press('j');
+  await page.keyboard.press('k');
+  await expect(card).toContainText('Delivery');
+  await page.getByRole('checkbox', { name: 'Select users_send' }).focus();
+  await page.keyboard.press('d'); // keys work while a checkbox has the focus
+  await page.getByRole('dialog').getByRole('button', { name: 'Deny' }).click();
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+  await keeps('after a denial');
+
+  await page.goto(`${server.url}/runs`);
+  await page.locator('.virtual a').first().focus();
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(/\/runs\/run_/);
+  await keeps('after a run opens');
+  await page.getByRole('button', { name: 'Stop all' }).click();
+  await page.getByRole('button', { name: 'Stop all agents' }).click();
+  await expect(page.getByText('All agents are stopped since')).toBeVisible();
+  await keeps('after a stop');
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await expect(page.getByText('All agents are stopped since')).toHaveCount(0);
+  await keeps('after Resume');
+
+  await page.goto(`${server.url}/chat/${seeded.conversation}`);
+  const box = page.getByLabel('Message', { exact: true });
+  await expect(box).toBeFocused();
+  await box.fill('memory_save {"content":"Ferns like shade."}');
+  await page.keyboard.press('Enter');
+  await page.getByRole('log').getByRole('button', { name: 'Approve' }).click();
+  await expect(page.getByRole('log').getByRole('button', { name: 'Approve' })).toHaveCount(0);
+  await expect(box).toBeFocused();
+
+  await page.setViewportSize({ width: 400, height: 800 });
+  await expect(page.getByRole('button', { name: 'Send' })).toBeInViewport();
+  const covered = await page.evaluate(() => {
+    const send = document.querySelector('.chat-form')!.getBoundingClientRect();
+    return send.bottom > document.querySelector('.bottom')!.getBoundingClientRect().top;
+  });
+  expect(covered, 'the bar covers the message').toBe(false);
+  await page.goto(`${server.url}/inbox`);
+  await page.locator('.entry-open').first().click();
+  await expect(page.locator('.inbox-card')).toBeFocused();
+  await page.getByRole('button', { name: '← Inbox' }).click();
+  await expect(page.locator('.entry-open').first()).toBeFocused();
+  await page.getByRole('button', { name: 'More' }).click();
+  const drawer = page.getByRole('navigation', { name: 'Main', exact: true });
+  await expect(drawer.getByRole('link').first()).toBeFocused();
+  await page.keyboard.press('Escape');
+  await expect(page.getByRole('button', { name: 'More' })).toBeFocused();
+  await expect(drawer).toBeHidden();
 });

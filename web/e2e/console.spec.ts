@@ -74,10 +74,14 @@ test('C07 a card whose call was answered elsewhere locks', async ({ signedIn: pa
 });
 
 test('C08 several calls are decided at once, one decision each', async ({ signedIn: page, server }) => {
+  const first = page.locator('.entry').first();
+  const top = (await first.boundingBox())?.y;
   await page.getByRole('checkbox', { name: 'Select file_write' }).check();
+  expect((await first.boundingBox())?.y).toBe(top); // nothing moves under the pointer
   await page.getByRole('checkbox', { name: 'Select users_send' }).check();
   await page.getByRole('checkbox', { name: 'Select file_delete' }).check();
-  await page.getByRole('button', { name: 'Approve all' }).click();
+  await page.getByRole('button', { name: 'Approve 3' }).click();
+  await expect(page.locator('.toasts')).toContainText('Approved 3');
   await expect
     .poll(async () => (await server.call('GET', 'approvals?state=approved')).approvals.length)
     .toBeGreaterThanOrEqual(2);

@@ -75,6 +75,7 @@ test('C05 C06 arguments are edited by keyboard, shown as a diff, and the origina
   await expect(card).toContainText('What a person changed');
   await expect(card.locator('.diff').first()).toContainText('5 %');
   await expect(card.locator('.diff').first()).toContainText('6 %');
+  await expect(card.locator('.diff').first().locator('.diff-line.add')).toHaveCount(1); // lines, not one long text
   const replaced = await server.call('GET', `approvals/${first?.id}/card`);
   expect(replaced.approval).toMatchObject({ state: 'replaced', decided_by: 'owner' });
   await expect(server.call('POST', `approvals/${first?.id}/decision`, { decision: 'approve' })).rejects.toThrow(/409/);
@@ -177,6 +178,14 @@ test('C09 an unknown outcome shows its evidence, and a person says what happened
     await expect(card.getByRole('group', { name: 'Arguments' })).toContainText('item');
   };
   await open(ids[0]);
+  await page.route('**/lookup', (route) => route.fulfill({
+    status: 503,
+    contentType: 'application/problem+json',
+    body: JSON.stringify({ detail: 'the endpoint could not be reached; nothing was sent', code: 'UNAVAILABLE' }),
+  }), { times: 1 });
+  await card.getByRole('button', { name: 'Ask the tool again' }).click();
+  await expect(card.getByRole('alert')).toContainText('this says nothing about the call');
+  await expect(card).not.toContainText('nothing was sent');
   await card.getByRole('button', { name: 'Ask the tool again' }).click();
   await expect(card.getByRole('status')).toContainText('cannot tell');
   knows = true;

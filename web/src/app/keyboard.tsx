@@ -1,6 +1,7 @@
 import { createContext, useContext, useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
 import { isTyping, KeyMatcher, type Binding } from '../lib/keys';
 import { Dialog } from '../ui/dialog';
+import { Button } from '../ui/kit';
 
 interface Keyboard {
   add: (group: string, read: () => Binding[]) => () => void;
@@ -75,6 +76,9 @@ export function KeyboardProvider({ children }: { children: ReactNode }) {
             </section>
           ))}
           <p className="small faint"><kbd>?</kbd> shows this list, <kbd>Esc</kbd> closes it.</p>
+          <div className="actions">
+            <Button onClick={() => setHelpOpen(false)}>Close</Button>
+          </div>
         </Dialog>
       )}
     </Context.Provider>

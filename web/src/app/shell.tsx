@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
 import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router';
 import { useQueryClient } from '@tanstack/react-query';
 import { Button as AriaButton, Menu, MenuItem, MenuTrigger, Popover } from 'react-aria-components';
@@ -6,6 +6,7 @@ import { signOut } from '../api/client';
 import { Boundary } from '../ui/states';
 import { useNotify } from '../ui/toast';
 import { countInbox, useInbox } from './data';
+import { useKeepFocus } from './focus';
 import { useKeyHelp, useKeys } from './keyboard';
 import { useAccess } from './session';
 import { StopBanner, StopButton } from './stop';
@@ -53,12 +54,23 @@ export function Shell() {
   }, [path, waiting, more]);
 
   const isFirst = useRef(true);
-  const section = path.split('/')[1];
   useEffect(() => {
     setDrawerOpen(false);
     if (isFirst.current) isFirst.current = false;
     else if (!main.current?.contains(document.activeElement)) main.current?.focus();
-  }, [section]);
+  }, [path]);
+  useKeepFocus(main);
+
+  const side = useRef<HTMLElement>(null);
+  const moreButton = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (isDrawerOpen) side.current?.querySelector('a')?.focus();
+  }, [isDrawerOpen]);
+  const onDrawerKey = (e: KeyboardEvent<HTMLElement>) => {
+    if (e.key !== 'Escape' || !isDrawerOpen) return;
+    setDrawerOpen(false);
+    moreButton.current?.focus();
+  };
 
   useKeys('Go to', LINKS.map(({ to, label, key }) => ({
     keys: `g ${key}`, label, run: () => void navigate({ to }),
@@ -105,7 +117,7 @@ export function Shell() {
         </button>
         <PersonMenu />
       </header>
-      <nav className={isDrawerOpen ? 'side open' : 'side'} aria-label="Main">
+      <nav id="side" className={isDrawerOpen ? 'side open' : 'side'} aria-label="Main" ref={side} onKeyDown={onDrawerKey}>
         {NAV.map((g) => (
           <div key={g.group}>
             {g.group && <h2>{g.group}</h2>}
@@ -121,7 +133,15 @@ export function Shell() {
       </main>
       <nav className="bottom" aria-label="Main, short">
         {MAIN.map(link)}
-        <button aria-expanded={isDrawerOpen} onClick={() => setDrawerOpen(!isDrawerOpen)}>More</button>
+        <button
+          ref={moreButton}
+          aria-expanded={isDrawerOpen}
+          aria-controls="side"
+          onClick={() => setDrawerOpen(!isDrawerOpen)}
+          onKeyDown={onDrawerKey}
+        >
+          More
+        </button>
       </nav>
     </div>
   );

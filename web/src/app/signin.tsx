@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState, type FormEvent } from 'react';
 import { useQueryClient } from '@tanstack/react-query';
 import { signIn } from '../api/client';
-import { Field } from '../ui/kit';
+import { Button, Field } from '../ui/kit';
 import { Failure } from '../ui/states';
 
 /** SignIn signs in with the one-time code of a link, or asks for a token. */
@@ -11,6 +11,7 @@ export function SignIn() {
   const [error, setError] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
   const started = useRef(false);
+  const input = useRef<HTMLInputElement>(null);
 
   const submit = async (credential: { code: string } | { token: string }) => {
     setBusy(true);
@@ -21,6 +22,7 @@ export function SignIn() {
       await queries.invalidateQueries({ queryKey: ['session'] });
     } catch (e) {
       setError(e);
+      input.current?.select(); // the next try replaces it
     }
     setBusy(false);
   };
@@ -45,15 +47,16 @@ export function SignIn() {
           {error !== null && <Failure error={error} />}
           <Field label="Access token" help="The owner token is in the file owner.token of the server's data directory.">
             {(id) => (
-              <input id={id} className="input" type="password" autoComplete="current-password" autoFocus
+              <input id={id} ref={input} className="input" type="password" autoComplete="current-password" autoFocus
                 value={token} onChange={(e) => setToken(e.target.value)} />
             )}
           </Field>
-          <button className="btn main" type="submit" disabled={isBusy || token.trim() === ''}>
+          <Button kind="main" type="submit" disabled={isBusy || token.trim() === ''}>
             {isBusy ? 'Signing in…' : 'Sign in'}
-          </button>
+          </Button>
           <p className="small soft">
-            A link that the server prints at its start signs you in once. To get another, start the server again.
+            A link that the server prints at its start signs you in once. To get another, run <code>reeve console link</code> on
+            the server.
           </p>
         </div>
       </form>

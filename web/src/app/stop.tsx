@@ -1,8 +1,10 @@
 import { useState } from 'react';
 import { useQueryClient } from '@tanstack/react-query';
 import { api, ok } from '../api/client';
+import { some } from '../lib/format';
 import { Button, Field } from '../ui/kit';
 import { Dialog } from '../ui/dialog';
+import { Failure } from '../ui/states';
 import { Ago, Inert } from '../ui/text';
 import { useNotify } from '../ui/toast';
 import { useLive } from '../ui/kit';
@@ -20,7 +22,17 @@ function useOpenWork(enabled: boolean) {
   }, { topics: ['runs', 'operations', 'control'] }, { enabled });
 }
 
-const some = (n: number, one: string, many: string) => `${n >= 100 ? '100 or more' : n} ${n === 1 ? one : many}`;
+type Work = { running: number; parked: number; waiting: number };
+
+// holds says what a stop holds, without what is not there.
+function holds(work: Work): string {
+  const parts = [
+    work.running > 0 && some(work.running, 'running run', 'running runs', 100),
+    work.parked > 0 && some(work.parked, 'run that waits', 'runs that wait', 100),
+    work.waiting > 0 && some(work.waiting, 'approved call that did not start yet', 'approved calls that did not start yet', 100),
+  ].filter((part) => part !== false);
+  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
+}
 
 /** StopButton stops all agents of the workspace. It is visible on every screen. */
 export function StopButton() {
@@ -30,6 +42,7 @@ export function StopButton() {
   const queries = useQueryClient();
   const [isOpen, setOpen] = useState(false);
   const [reason, setReason] = useState('');
+  const [error, setError] = useState<unknown>(null);
   const work = useOpenWork(isOpen);
   if (status.data?.workspace.stopped_at || !can('member')) return null;
   const stop = async () => {
@@ -38,28 +51,25 @@ export function StopButton() {
       setOpen(false);
       notify.done('All agents are stopped');
     } catch (e) {
-      notify.failed(e);
+      setError(e);
     }
     void queries.invalidateQueries({ queryKey: ['status'] });
   };
   return (
     <>
-      <Button kind="bad" onClick={() => setOpen(true)} title="Stop all agents of this workspace">Stop all</Button>
+      <Button kind="bad" onClick={() => { setError(null); setOpen(true); }} title="Stop all agents of this workspace">Stop all</Button>
       {isOpen && (
         <Dialog title="Stop all agents?" onClose={() => setOpen(false)}>
           <p>No agent of this workspace acts until you resume. Calls that were already sent cannot be recalled.</p>
           {work.data && (
-            <p className="soft">
-              This holds {some(work.data.running, 'running run', 'running runs')},{' '}
-              {some(work.data.parked, 'run that waits', 'runs that wait')} and{' '}
-              {some(work.data.waiting, 'approved call', 'approved calls')} that did not start yet.
-            </p>
+            <p className="soft">{holds(work.data) ? `This holds ${holds(work.data)}.` : 'This holds nothing: no agent works right now.'}</p>
           )}
-          <Field label="Reason (shown to everyone)">
+          <Field label="Reason (shown to everyone)" name="reason">
             {(id) => (
               <input id={id} className="input" autoFocus value={reason} onChange={(e) => setReason(e.target.value)} />
             )}
           </Field>
+          {error !== null && <Failure error={error} />}
           <div className="actions">
             <Button onClick={() => setOpen(false)}>Cancel</Button>
             <Button kind="bad" onClick={() => void stop()}>Stop all agents</Button>
@@ -109,13 +119,7 @@ export function StopBanner() {
             .
           </>
         )}{' '}
-        {work.data &&
-          !hold &&
-          'Held: ' +
-            some(work.data.running + work.data.parked, 'run', 'runs') +
-            ', ' +
-            some(work.data.waiting, 'approved call', 'approved calls') +
-            '.'}
+        {work.data && !hold && holds(work.data) && `Held: ${holds(work.data)}.`}
       </div>
       {can(hold ? 'owner' : 'member') && <Button kind="main" onClick={() => void resume()}>Resume</Button>}
     </div>

@@ -28,3 +28,16 @@ it('streams tokens and drops them on discard', () => {
   );
   expect(log.lines.at(-1)).toMatchObject({ kind: 'answer', text: 'New', isOpen: true });
 });
+
+it('tells a cancelled call from one that failed', () => {
+  const call = (seq: number, id: string, code: string): Frame[] => [
+    { seq, type: 'tool_started', turn_id: 't', tool_call_id: id, tool: 'order', args: {} },
+    { seq: seq + 1, type: 'tool_result', turn_id: 't', tool_call_id: id, content: 'no', is_error: true, code },
+  ];
+  const log = [
+    ...call(1, 'a', 'TOOL_FAILED'),
+    ...call(3, 'b', 'CANCELED'),
+    { seq: 5, type: 'turn_complete', turn_id: 't', state: 'cancelled' },
+  ].reduce(addFrame, EMPTY_LOG);
+  expect(log.lines.map((l) => l.kind === 'tool' && Boolean(l.isCancelled))).toEqual([false, true, false]);
+});

@@ -39,6 +39,7 @@ export type Line =
       args: unknown;
       result?: string;
       isFailed: boolean;
+      isCancelled?: boolean; // the turn was cancelled before the outcome came
       approval?: string;
       preview?: string;
       operation?: string;
@@ -103,6 +104,7 @@ export function addFrame(log: Log, f: Frame): Log {
               ...base,
               result: f.content ?? f.message ?? '',
               isFailed: f.is_error ?? false,
+              isCancelled: f.is_error && f.code === 'CANCELED',
               operation: f.operation_id ?? base.operation,
             }
           : {
@@ -122,6 +124,10 @@ export function addFrame(log: Log, f: Frame): Log {
         openTurns: log.openTurns.filter((t) => t !== turn),
         lines: log.lines.filter((l) => !(l.kind === 'answer' && l.isOpen && l.turn === turn)),
       };
+      if (f.state === 'cancelled') {
+        const isOpen = (l: Line) => l.kind === 'tool' && l.turn === turn && l.result === undefined;
+        log = { ...log, lines: log.lines.map((l) => (isOpen(l) ? { ...l, isCancelled: true } as Line : l)) };
+      }
       if (f.state === 'completed') return log;
       return add({ kind: 'end', key, turn, state: f.state ?? '', message: f.message ?? '' });
     }

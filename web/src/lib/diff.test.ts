@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { diffLines, parsePreview } from './diff';
+import { compareArgs, diffLines, parsePreview } from './diff';
 
 describe('parsePreview', () => {
   it('reads notes and the diff of each file with line numbers', () => {
@@ -43,5 +43,28 @@ describe('diffLines', () => {
       expect(lines.filter((l) => l.kind !== 'add').map((l) => l.text).join('\n')).toBe(a);
       expect(lines.filter((l) => l.kind !== 'del').map((l) => l.text).join('\n')).toBe(b);
     }
+  });
+});
+
+describe('compareArgs', () => {
+  const compare = (before: unknown, after: unknown) =>
+    compareArgs(JSON.stringify(before), JSON.stringify(after)).map((l) => `${l.kind} ${l.text}`);
+  it('compares texts line by line, and other arguments as values', () => {
+    expect(compare({ path: '/a', n: 1, content: 'one\ntwo\n' }, { path: '/a', n: 2, content: 'one\n2\n' })).toEqual([
+      'same path: /a', 'del n: 1', 'add n: 2', 'hunk content', 'same one', 'del two', 'add 2', 'same ',
+    ]);
+  });
+  it('shows arguments that only one call has', () => {
+    expect(compare({ a: 'x' }, { b: 'y\nz' })).toEqual(['del a: x', 'hunk b', 'add y', 'add z']);
+  });
+  it('counts the lines far from a change', () => {
+    const text = Array.from({ length: 20 }, (_, i) => `line ${i}`);
+    expect(compare({ t: text.join('\n') }, { t: text.with(10, 'new').join('\n') })).toEqual([
+      'hunk t', 'note 7 lines are the same', 'same line 7', 'same line 8', 'same line 9', 'del line 10', 'add new',
+      'same line 11', 'same line 12', 'same line 13', 'note 6 lines are the same',
+    ]);
+  });
+  it('compares anything else as JSON', () => {
+    expect(compare([1], [2])).toEqual(['same [', 'del   1', 'add   2', 'same ]']);
   });
 });

@@ -133,3 +133,67 @@ export function prettyJSON(text: string): string {
     return text;
   }
 }
+
+/** CONTEXT is how many unchanged lines are shown around a change. */
+const CONTEXT = 3;
+
+/**
+ * compareArgs compares the arguments of two calls one by one. Texts are compared line by line. Lines far from a change
+ * are counted, not shown.
+ */
+export function compareArgs(before: string, after: string): DiffLine[] {
+  const [a, b] = [readObject(before), readObject(after)];
+  if (!a || !b) return diffLines(prettyJSON(before), prettyJSON(after));
+  const out: DiffLine[] = [];
+  for (const name of new Set([...Object.keys(a), ...Object.keys(b)])) {
+    const [old, now] = [showValue(a[name]), showValue(b[name])];
+    const isLong = [old, now].some((text) => text !== undefined && (text.length > 120 || text.includes('\n')));
+    if (isLong) {
+      out.push({ kind: 'hunk', text: name });
+      if (old === undefined) out.push(...linesOf('add', now));
+      else if (now === undefined) out.push(...linesOf('del', old));
+      else out.push(...foldSame(diffLines(old, now)));
+    } else if (old === now) {
+      out.push({ kind: 'same', text: `${name}: ${now}` });
+    } else {
+      if (old !== undefined) out.push({ kind: 'del', text: `${name}: ${old}` });
+      if (now !== undefined) out.push({ kind: 'add', text: `${name}: ${now}` });
+    }
+  }
+  return out;
+}
+
+function readObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;
+  } catch {
+    return null;
+  }
+}
+
+function showValue(value: unknown): string | undefined {
+  return value === undefined || typeof value === 'string' ? value : JSON.stringify(value, null, 2);
+}
+
+function linesOf(kind: 'add' | 'del', text = ''): DiffLine[] {
+  return text.split('\n').map((line, i) => ({ kind, text: line, [kind === 'add' ? 'new' : 'old']: i + 1 }));
+}
+
+// foldSame replaces long runs of unchanged lines by their number.
+function foldSame(lines: DiffLine[]): DiffLine[] {
+  const isNear = lines.map((_, i) => lines.slice(Math.max(0, i - CONTEXT), i + CONTEXT + 1).some((l) => l.kind !== 'same'));
+  const out: DiffLine[] = [];
+  for (let i = 0; i < lines.length; ) {
+    let end = i;
+    while (end < lines.length && !isNear[end]) end++;
+    if (end - i > 1) {
+      out.push({ kind: 'note', text: `${end - i} lines are the same` });
+      i = end;
+    } else {
+      const line = lines[i++];
+      if (line) out.push(line);
+    }
+  }
+  return out;
+}

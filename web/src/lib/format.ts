@@ -10,6 +10,11 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+/** some shows a number of things: 1 run, 2 runs. From the limit of a list on it says or more. */
+export function some(n: number, one: string, many = `${one}s`, limit = Infinity): string {
+  return `${n >= limit ? `${limit} or more` : n.toLocaleString('en')} ${n === 1 ? one : many}`;
+}
+
 /** formatAgo shows how long ago, or in how long, a time is. */
 export function formatAgo(time: string | number | Date, now: number): string {
   const diff = now - new Date(time).getTime();
@@ -35,7 +40,7 @@ export function formatAmount(
   const parts: string[] = [];
   if (a.micros) parts.push(formatMicros(a.micros));
   if (a.tokens) parts.push(`${compact(a.tokens)} tokens`);
-  if (a.calls) parts.push(`${a.calls} ${a.calls === 1 ? 'call' : 'calls'}`);
+  if (a.calls) parts.push(some(a.calls, 'call'));
   return parts.join(' · ');
 }
 

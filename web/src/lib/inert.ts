@@ -42,3 +42,13 @@ export function splitControls(text: string): Piece[] {
   if (at < text.length || out.length === 0) out.push({ text: text.slice(at) });
   return out;
 }
+
+/** hasControls reports whether text has hidden characters. */
+export function hasControls(text: string): boolean {
+  return splitControls(text).some((piece) => 'control' in piece);
+}
+
+/** removeControls returns text without its hidden characters. */
+export function removeControls(text: string): string {
+  return splitControls(text).map((piece) => ('text' in piece ? piece.text : '')).join('');
+}

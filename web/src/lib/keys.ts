@@ -26,9 +26,12 @@ export class KeyMatcher {
   }
 }
 
+const CHOICES = /^(checkbox|radio|button|submit|reset|file|range|color)$/;
+
 /** isTyping reports whether a key belongs to a text field or a menu rather than to the page. */
 export function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
-  return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)
+  return target.isContentEditable || /^(TEXTAREA|SELECT)$/.test(target.tagName)
+    || (target instanceof HTMLInputElement && !CHOICES.test(target.type))
     || target.closest('[role=menu],[role=listbox],[data-own-keys]') !== null;
 }

@@ -2,7 +2,7 @@ import { useMemo, useRef, useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { api, ok } from '../api/client';
-import { diffLines, parsePreview, prettyJSON, type DiffLine } from '../lib/diff';
+import { compareArgs, parsePreview, type DiffLine } from '../lib/diff';
 import { Button, Tag } from './kit';
 import { Failure } from './states';
 import { Inert } from './text';
@@ -141,9 +141,9 @@ function Change({ preview }: { preview: string }) {
   );
 }
 
-/** CompareView shows the difference of two JSON texts. */
+/** CompareView shows the difference between the arguments of two calls. */
 export function CompareView({ before, after, title }: { before: string; after: string; title: string }) {
-  const lines = useMemo(() => diffLines(prettyJSON(before), prettyJSON(after)), [before, after]);
+  const lines = useMemo(() => compareArgs(before, after), [before, after]);
   return (
     <div className="diff">
       <header>{title}</header>

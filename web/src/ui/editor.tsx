@@ -43,6 +43,16 @@ const look = EditorView.theme({
     backgroundColor: 'var(--run-bg)',
   },
   '.cm-scroller': { overflow: 'auto' },
+  '.cm-tooltip, .cm-panels': { backgroundColor: 'var(--panel)', color: 'var(--ink)', border: '1px solid var(--line)' },
+  '.cm-tooltip-autocomplete > ul > li[aria-selected]': { backgroundColor: 'var(--run-bg)', color: 'var(--ink)' },
+  '.cm-completionMatchedText': { textDecoration: 'none', fontWeight: '600' },
+  '.cm-completionDetail, .cm-panel.cm-search label': { color: 'var(--soft)' },
+  '.cm-diagnostic-error': { borderLeftColor: 'var(--bad)' },
+  '.cm-textfield': { backgroundColor: 'var(--panel)', color: 'var(--ink)', borderColor: 'var(--line-strong)' },
+  '.cm-button': {
+    backgroundImage: 'none', backgroundColor: 'var(--hover)', color: 'var(--ink)', borderColor: 'var(--line)',
+  },
+  '.cm-panel.cm-search [name=close]': { color: 'var(--soft)' },
 });
 
 // syntaxErrors marks what the parser could not read.
@@ -122,5 +132,6 @@ export default function Editor({
     });
     return () => view.destroy();
   }, [label, language, readOnly]);
-  return <div ref={host} data-own-keys />;
+  // Escape closes the list of completions, not the dialog around the editor.
+  return <div ref={host} data-own-keys onKeyDown={(e) => e.key === 'Escape' && e.stopPropagation()} />;
 }

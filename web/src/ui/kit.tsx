@@ -1,14 +1,25 @@
-import { useId, type ButtonHTMLAttributes, type ReactNode } from 'react';
+import { useId, useLayoutEffect, type ButtonHTMLAttributes, type MouseEvent, type ReactNode } from 'react';
 import { useQuery, type QueryKey, type UseQueryResult } from '@tanstack/react-query';
 import type { QueryMeta } from '../api/events';
+import { useFieldError } from './field-errors';
 import { Failure, Loading } from './states';
 import { stateTone, stateLabel, type Tone } from './tone';
 
-/** Button is a button of one of four kinds. */
-export function Button({ kind = '', className = '', ...rest }: ButtonHTMLAttributes<HTMLButtonElement> & {
+/**
+ * Button is a button of one of four kinds. A disabled one ignores clicks but keeps the focus, which a browser takes from
+ * a control with the disabled attribute.
+ */
+export function Button({ kind = '', className = '', disabled, onClick, ...rest }: ButtonHTMLAttributes<HTMLButtonElement> & {
   kind?: '' | 'main' | 'bad' | 'quiet' | 'icon' | 'quiet icon';
 }) {
-  return <button type="button" className={`btn ${kind} ${className}`} {...rest} />;
+  const click = (e: MouseEvent<HTMLButtonElement>) => {
+    if (disabled) e.preventDefault(); // nor does Enter send the form
+    else onClick?.(e);
+  };
+  return (
+    <button type="button" className={`btn ${kind} ${className}`} aria-disabled={disabled || undefined} onClick={click}
+      {...rest} />
+  );
 }
 
 /** Tag is a short word with the colour of a state. */
@@ -39,12 +50,13 @@ export function Panel({ title, aside, children, footer }: {
   );
 }
 
-/** Page is a screen with a title, actions and content. */
-export function Page({ title, tag, actions, children }: {
-  title: ReactNode; tag?: ReactNode; actions?: ReactNode; children: ReactNode;
+/** Page is a screen with a title, actions and content. back leads to the list that the screen is a part of. */
+export function Page({ title, tag, actions, back, children }: {
+  title: ReactNode; tag?: ReactNode; actions?: ReactNode; back?: ReactNode; children: ReactNode;
 }) {
   return (
     <div className="page">
+      {back && <nav className="page-back small" aria-label="Back">{back}</nav>}
       <div className="page-head">
         <h1>{title}</h1>
         {tag}
@@ -75,17 +87,30 @@ function Fact({ name, value }: { name: string; value: ReactNode }) {
   );
 }
 
-/** Field is a labelled control. The control gets its id from the function. */
-export function Field({ label, help, error, children }: {
-  label: string; help?: string; error?: string; children: (id: string) => ReactNode;
+/**
+ * Field is a labelled control. The control gets its id from the function. In a dialog, a field with the name of a field of
+ * the request shows what the server says about it.
+ */
+export function Field({ label, help, error, name, children }: {
+  label: string; help?: string; error?: string; name?: string; children: (id: string) => ReactNode;
 }) {
   const id = useId();
+  const refused = useFieldError(name);
+  const wrong = error || (refused && `${label.replace(/ \(.*\)$/, '')} ${refused}.`);
+  useLayoutEffect(() => {
+    const control = document.getElementById(id);
+    const notes = [help && `${id}help`, wrong && `${id}error`].filter(Boolean).join(' ');
+    if (notes) control?.setAttribute('aria-describedby', notes);
+    else control?.removeAttribute('aria-describedby');
+    if (wrong) control?.setAttribute('aria-invalid', 'true');
+    else control?.removeAttribute('aria-invalid');
+  });
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
       {children(id)}
-      {help && <span className="small faint">{help}</span>}
-      {error && <span className="error" role="alert">{error}</span>}
+      {help && <span className="small faint" id={`${id}help`}>{help}</span>}
+      {wrong && <span className="error" role="alert" id={`${id}error`}>{wrong}</span>}
     </div>
   );
 }

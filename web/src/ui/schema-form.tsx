@@ -1,5 +1,7 @@
 import { useState } from 'react';
-import { Field } from './kit';
+import { hasControls, removeControls } from '../lib/inert';
+import { Button, Field } from './kit';
+import { Inert } from './text';
 
 interface Schema {
   type?: string | string[];
@@ -66,7 +68,7 @@ function Property({ name, schema, isRequired, value, onChange }: {
   const help = schema.description;
   if (schema.enum) {
     return (
-      <Field label={label} help={help}>
+      <Field label={label} help={help} name={name}>
         {(id) => (
           <select id={id} className="input" value={value === undefined ? '' : String(value)}
             onChange={(e) => onChange(schema.enum?.find((v) => String(v) === e.target.value))}>
@@ -94,7 +96,7 @@ function Property({ name, schema, isRequired, value, onChange }: {
   }
   if (type === 'integer' || type === 'number') {
     return (
-      <Field label={label} help={help}>
+      <Field label={label} help={help} name={name}>
         {(id) => (
           <input
             id={id}
@@ -111,26 +113,47 @@ function Property({ name, schema, isRequired, value, onChange }: {
     );
   }
   if (type === 'string') {
-    const long = /content|text|body|source|script|message|goal|patch/i.test(name);
-    return (
-      <Field label={label} help={help}>
+    return <TextProperty name={name} label={label} help={help} value={String(value ?? '')} onChange={onChange} />;
+  }
+  return <JSONField label={label} help={help} value={value} onChange={onChange} />;
+}
+
+// TextProperty edits a text. A text field obeys characters that change the direction of text, so it shows below what is
+// really in the text.
+function TextProperty({ name, label, help, value, onChange }: {
+  name: string; label: string; help?: string; value: string; onChange: (v: string) => void;
+}) {
+  const isLong = /content|text|body|source|script|message|goal|patch/i.test(name);
+  return (
+    <div className="stack tight">
+      <Field label={label} help={help} name={name}>
         {(id) =>
-          long ? (
+          isLong ? (
             <textarea
               id={id}
               className="input mono"
-              rows={Math.min(18, Math.max(4, String(value ?? '').split('\n').length + 1))}
-              value={String(value ?? '')}
+              rows={Math.min(18, Math.max(4, value.split('\n').length + 1))}
+              value={value}
               onChange={(e) => onChange(e.target.value)}
             />
           ) : (
-            <input id={id} className="input" value={String(value ?? '')} onChange={(e) => onChange(e.target.value)} />
+            <input id={id} className="input" value={value} onChange={(e) => onChange(e.target.value)} />
           )
         }
       </Field>
-    );
-  }
-  return <JSONField label={label} help={help} value={value} onChange={onChange} />;
+      {hasControls(value) && (
+        <div className="stack tight small">
+          <div className="row wrap">
+            <span className="grow">This text has hidden characters:</span>
+            <Button onClick={() => onChange(removeControls(value))}>Remove them</Button>
+          </div>
+          <pre className="code" tabIndex={0} role="group" aria-label={`Hidden characters of ${name}`}>
+            <Inert text={value} />
+          </pre>
+        </div>
+      )}
+    </div>
+  );
 }
 
 function JSONField({

@@ -1,5 +1,8 @@
-import { Component, type ReactNode } from 'react';
+import { Component, useEffect, useRef, type ReactNode } from 'react';
+import { Link } from '@tanstack/react-router';
 import { ApiError } from '../api/client';
+import { explainRefusal, fieldName, sentence } from '../lib/problem';
+import { useInDialog, useUnshown } from './field-errors';
 import { Inert } from './text';
 
 /** Loading stands for content that has not arrived. */
@@ -23,24 +26,36 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   );
 }
 
-/** Failure shows what is wrong, what to do, and the id of the request. */
+/** LISTS are the lists that lead on from an entry which does not exist. */
+const LISTS: Record<string, [string, string]> = {
+  runs: ['/runs', 'All runs'], operations: ['/runs', 'All runs'],
+  approvals: ['/inbox', 'Inbox'], 'change-sets': ['/inbox', 'Inbox'],
+  agents: ['/agents', 'All agents'], tools: ['/tools', 'All tools'], automations: ['/automations', 'All automations'],
+  chat: ['/chat', 'All conversations'],
+};
+
+/** Failure shows what is wrong, what to do, and the id of the request. In a dialog it scrolls into view. */
 export function Failure({ error, retry }: { error: unknown; retry?: () => void }) {
   const e = error instanceof ApiError ? error : null;
+  const isInDialog = useInDialog();
+  const box = useRef<HTMLDivElement>(null);
+  const said = e ? explainRefusal(e)
+    : { title: sentence(error instanceof Error ? error.message : String(error)), hint: '', fields: [] };
+  const fields = useUnshown(said.fields);
+  useEffect(() => {
+    if (isInDialog) box.current?.scrollIntoView({ block: 'nearest' });
+  }, [isInDialog, error]);
+  const isMissing = e?.status === 404;
+  const list = isMissing && !isInDialog ? LISTS[location.pathname.split('/')[1] ?? ''] : undefined;
   return (
-    <div className="state error" role="alert">
-      <h2>
-        <Inert text={sentence(error instanceof Error ? error.message : String(error))} />
-      </h2>
-      {e?.hint && (
-        <p>
-          <Inert text={sentence(e.hint)} />
-        </p>
-      )}
-      {e && e.fields.length > 0 && (
+    <div className="state error" role="alert" ref={box}>
+      <h2><Inert text={said.title} /></h2>
+      {said.hint && <p><Inert text={said.hint} /></p>}
+      {fields.length > 0 && (
         <ul>
-          {e.fields.map((f) => (
+          {fields.map((f) => (
             <li key={f.path + f.message}>
-              <code>{f.path}</code> <Inert text={f.message} />
+              <code>{fieldName(f.path)}</code> <Inert text={f.message} />
             </li>
           ))}
         </ul>
@@ -50,20 +65,14 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
           Request <code>{e.requestId}</code>
         </p>
       )}
-      {retry && (
+      {list && <Link className="btn" to={list[0]}>{list[1]}</Link>}
+      {retry && !isMissing && (
         <button className="btn" onClick={retry}>
           Try again
         </button>
       )}
     </div>
   );
-}
-
-/** sentence gives an error text a capital letter and a full stop. */
-export function sentence(text: string): string {
-  if (text === '') return text;
-  const first = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(first) ? first : `${first}.`;
 }
 
 /** Boundary shows a failure instead of a blank page when a screen breaks. */

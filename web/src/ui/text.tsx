@@ -21,15 +21,15 @@ export function Inert({ text }: { text: string }) {
 
 /** Ago shows how long ago a time is, and the exact time as a title. It ticks without asking the server. */
 export function Ago({ time }: { time?: string }) {
-  const [now, setNow] = useState(() => Date.now());
+  const [, setTick] = useState(0);
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 15_000);
+    const timer = setInterval(() => setTick((n) => n + 1), 15_000);
     return () => clearInterval(timer);
   }, []);
   if (!time) return <>–</>;
   return (
     <time dateTime={time} title={formatTime(time)} className="num">
-      {formatAgo(time, Math.max(now, Date.now() - 15_000))}
+      {formatAgo(time, Date.now())}
     </time>
   );
 }

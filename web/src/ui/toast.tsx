@@ -1,17 +1,24 @@
 import { createContext, useCallback, useContext, useMemo, useState, type ReactNode } from 'react';
 import { ApiError } from '../api/client';
-import { sentence } from './states';
+import { explainRefusal, fieldName, sentence } from '../lib/problem';
 import { Inert } from './text';
+
+/** ToastAction is what a person can do about a notice, such as Undo. */
+export interface ToastAction {
+  label: string;
+  run: () => void;
+}
 
 interface Toast {
   id: number;
   text: string;
   isError: boolean;
   detail?: string;
+  action?: ToastAction;
 }
 
 interface Notify {
-  done: (text: string) => void;
+  done: (text: string, action?: ToastAction) => void;
   failed: (error: unknown) => void;
 }
 
@@ -22,7 +29,10 @@ export function useNotify(): Notify {
   return useContext(Context);
 }
 
-/** Toasts shows notices at the corner of the page. Errors stay until they are dismissed. */
+/**
+ * Toasts shows notices at the corner of the page. Errors stay until they are dismissed. React Aria hides what is outside
+ * of a dialog; the attribute says that notices stay in reach.
+ */
 export function Toasts({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<Toast[]>([]);
   const drop = useCallback((id: number) => setToasts((old) => old.filter((t) => t.id !== id)), []);
@@ -30,16 +40,21 @@ export function Toasts({ children }: { children: ReactNode }) {
     let next = 1;
     const add = (toast: Omit<Toast, 'id'>) => {
       const id = next++;
-      setToasts((old) => [...old.slice(-3), { ...toast, id }]);
-      if (!toast.isError) setTimeout(() => drop(id), 5000);
+      setToasts((old) => [...old.filter((t, i) => t.isError || i >= old.length - 3), { ...toast, id }]);
+      if (!toast.isError) setTimeout(() => drop(id), toast.action ? 10_000 : 5000);
     };
     return {
-      done: (text) => add({ text, isError: false }),
+      done: (text, action) => add({ text, isError: false, action }),
       failed: (error) => {
         const e = error instanceof ApiError ? error : null;
+        const said = e && explainRefusal(e);
         add({
-          text: sentence(error instanceof Error ? error.message : String(error)),
-          detail: [e?.hint && sentence(e.hint), e?.requestId && `Request ${e.requestId}`].filter(Boolean).join(' '),
+          text: said ? said.title : sentence(error instanceof Error ? error.message : String(error)),
+          detail: [
+            ...(said?.fields.map((f) => sentence(`${fieldName(f.path)} ${f.message}`)) ?? []),
+            said?.hint,
+            e?.requestId && `Request ${e.requestId}`,
+          ].filter(Boolean).join(' '),
           isError: true,
         });
       },
@@ -48,13 +63,16 @@ export function Toasts({ children }: { children: ReactNode }) {
   return (
     <Context.Provider value={notify}>
       {children}
-      <div className="toasts" role="status" aria-live="polite">
+      <div className="toasts" role="status" aria-live="polite" data-react-aria-top-layer="true">
         {toasts.map((t) => (
           <div key={t.id} className={t.isError ? 'toast bad' : 'toast'}>
             <div className="grow">
               <Inert text={t.text} />
               {t.detail && <div className="small soft"><Inert text={t.detail} /></div>}
             </div>
+            {t.action && (
+              <button className="btn" onClick={() => { t.action?.run(); drop(t.id); }}>{t.action.label}</button>
+            )}
             <button className="btn quiet icon" aria-label="Dismiss" onClick={() => drop(t.id)}>×</button>
           </div>
         ))}

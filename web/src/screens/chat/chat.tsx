@@ -1,10 +1,11 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useQueryClient } from '@tanstack/react-query';
-import { api, currentWorkspace, ok } from '../../api/client';
+import { api, ApiError, currentWorkspace, ok } from '../../api/client';
 import { useAgentName, useAgents } from '../../app/data';
 import { useAccess } from '../../app/session';
 import type { Line } from '../../lib/chat';
+import { some } from '../../lib/format';
 import { Dialog } from '../../ui/dialog';
 import { PreviewView } from '../../ui/diff';
 import { ArgsView, JSONView } from '../../ui/json';
@@ -39,7 +40,7 @@ export function ChatScreen() {
         <nav className="panel chat-list" aria-label="Conversations">
           {rows?.length === 0 ? (
             <Empty title="No conversations">
-              <p>Start one to talk to an agent.</p>
+              <p>{can('member') ? 'Start one to talk to an agent.' : 'A member can start one.'}</p>
             </Empty>
           ) : rows ? (
             rows.map((c) => (
@@ -53,13 +54,13 @@ export function ChatScreen() {
                   </span>
                 </span>
                 <span className="small soft cut">
-                  <Inert text={nameOf(c.agent_id)} /> · {c.turns} {c.turns === 1 ? 'turn' : 'turns'}
+                  <Inert text={nameOf(c.agent_id)} /> · {some(c.turns, 'turn')}
                   {c.state === 'completed' && ' · completed'}
                 </span>
               </Link>
             ))
           ) : query.isError ? (
-            <Failure error={query.error} />
+            <Failure error={query.error} retry={() => void query.refetch()} />
           ) : (
             <Loading />
           )}
@@ -73,7 +74,7 @@ export function ChatScreen() {
           <Room key={id} id={id} isCompleted={open?.state === 'completed'} />
         ) : (
           <div className="panel chat-room">
-            <Empty title="Choose a conversation">
+            <Empty title={rows?.length === 0 ? 'No conversation yet' : 'Choose a conversation'}>
               {can('member') && (
                 <Button kind="main" onClick={() => setStarting(true)}>
                   New conversation
@@ -117,8 +118,7 @@ function StartDialog({ onClose }: { onClose: () => void }) {
           void start();
         }}
       >
-        {error !== null && <Failure error={error} />}
-        <Field label="Agent">
+        <Field label="Agent" name="agent">
           {(id) => (
             <select id={id} className="input" value={agent} onChange={(e) => setAgent(e.target.value)}>
               {list.map((a) => (
@@ -129,9 +129,10 @@ function StartDialog({ onClose }: { onClose: () => void }) {
             </select>
           )}
         </Field>
-        <Field label="Title (optional)">
+        <Field label="Title (optional)" name="title">
           {(id) => <input id={id} className="input" value={title} onChange={(e) => setTitle(e.target.value)} />}
         </Field>
+        {error !== null && <Failure error={error} />}
         <div className="actions">
           <Button onClick={onClose}>Cancel</Button>
           <Button kind="main" type="submit" disabled={list.length === 0}>
@@ -171,6 +172,12 @@ function Room({ id, isCompleted }: { id: string; isCompleted: boolean }) {
   const scroller = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   const [shown, setShown] = useState(PAGE);
+  const box = useRef<HTMLTextAreaElement>(null);
+  const room = useRef<HTMLElement>(null);
+  // toBox moves the focus to the message, so that a person goes on with the keyboard. A touch screen would cover the
+  // conversation with its keyboard, so the conversation gets the focus there.
+  const toBox = () => (matchMedia('(pointer: coarse)').matches ? room.current : (box.current ?? room.current))?.focus();
+  useEffect(() => toBox(), []);
   const fromEnd = useRef(0); // keeps what is read in place when earlier messages appear above it
   useLayoutEffect(() => {
     if (scroller.current && fromEnd.current > 0)
@@ -193,6 +200,12 @@ function Room({ id, isCompleted }: { id: string; isCompleted: boolean }) {
       setFiles([]);
     } else notify.failed(new Error('the conversation is not connected; the message was not sent'));
   };
+  const answer = (frame: Record<string, unknown>) => {
+    const isSent = send(frame);
+    if (isSent) toBox(); // the button of the answer disappears
+    else notify.failed(new Error('the conversation is not connected; nothing was decided'));
+    return isSent;
+  };
   const attach = async (list: FileList | null) => {
     try {
       const uploads = await Promise.all([...(list ?? [])].map(toUpload));
@@ -202,6 +215,8 @@ function Room({ id, isCompleted }: { id: string; isCompleted: boolean }) {
     }
   };
   const open = log.openTurns.at(-1);
+  const isWaiting = log.lines.some((l) => l.kind === 'tool' && l.turn === open && l.approval && l.result === undefined);
+  const isMissing = error instanceof ApiError && error.status === 404;
   const hidden = Math.max(0, log.lines.length - shown);
   const showEarlier = () => {
     const el = scroller.current;
@@ -209,7 +224,7 @@ function Room({ id, isCompleted }: { id: string; isCompleted: boolean }) {
     setShown(shown + PAGE);
   };
   return (
-    <section className="panel chat-room" aria-label="Conversation">
+    <section className="panel chat-room" aria-label="Conversation" ref={room} tabIndex={-1} data-focused-area>
       <div className="narrow-only" style={{ padding: '0.5rem' }}>
         <Link className="btn" to="/chat">
           ← Conversations
@@ -241,15 +256,15 @@ function Room({ id, isCompleted }: { id: string; isCompleted: boolean }) {
           </div>
         )}
         {log.lines.slice(hidden).map((line) => (
-          <LineView key={`${line.turn} ${line.key}`} line={line} conversation={id} onSend={send} />
+          <LineView key={`${line.turn} ${line.key}`} line={line} conversation={id} onSend={answer} />
         ))}
         {open && log.lines.at(-1)?.kind !== 'answer' && (
           <p className="small soft" role="status">
-            Working…
+            {isWaiting ? 'Waits for your answer above.' : 'Working…'}
           </p>
         )}
       </div>
-      {state === 'closed' && (
+      {state === 'closed' && !isMissing && (
         <p className="small soft" role="status" style={{ padding: '0 1rem' }}>
           Connection lost. Reconnecting…
         </p>
@@ -270,7 +285,7 @@ function Room({ id, isCompleted }: { id: string; isCompleted: boolean }) {
           ))}
         </ul>
       )}
-      {can('member') && !isCompleted && (
+      {can('member') && !isCompleted && !isMissing && (
         <form
           className="chat-form"
           onSubmit={(e) => {
@@ -292,6 +307,7 @@ function Room({ id, isCompleted }: { id: string; isCompleted: boolean }) {
             />
           </label>
           <textarea
+            ref={box}
             className="input grow"
             rows={1}
             aria-label="Message"
@@ -305,7 +321,7 @@ function Room({ id, isCompleted }: { id: string; isCompleted: boolean }) {
               }
             }}
           />
-          {open && <Button onClick={() => send({ type: 'cancel', turn_id: open })}>Cancel</Button>}
+          {open && <Button onClick={() => answer({ type: 'cancel', turn_id: open })}>Cancel</Button>}
           <Button kind="main" type="submit" disabled={state !== 'open' || (text.trim() === '' && files.length === 0)}>
             Send
           </Button>
@@ -415,7 +431,8 @@ function ToolLine({
 }) {
   const { can } = useAccess();
   const [isDenying, setDenying] = useState(false);
-  const state = line.result !== undefined ? (line.isFailed ? 'failed' : 'done') : line.approval ? 'parked' : 'running';
+  const ended = line.isCancelled ? 'cancelled' : line.isFailed ? 'failed' : 'done';
+  const state = line.result !== undefined || line.isCancelled ? ended : line.approval ? 'parked' : 'running';
   const waits = state === 'parked';
   return (
     <details className="tool-line" open={waits || undefined}>
@@ -430,7 +447,7 @@ function ToolLine({
         {line.result !== undefined && <JSONView text={line.result} label="Result" />}
         {line.operation && (
           <Link to="/operations/$id" params={{ id: line.operation }}>
-            Explain, undo
+            {state === 'done' ? 'Explain, undo' : 'Explain'}
           </Link>
         )}
         {waits && can('member') && (

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState, type RefObject } from 'react';
-import { Link } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { useQueryClient } from '@tanstack/react-query';
 import { api, ok, type Schemas } from '../../api/client';
 import { useTools } from '../../app/data';
@@ -80,6 +80,7 @@ function Card({
 }) {
   const { approval } = card;
   const { can } = useAccess();
+  const navigate = useNavigate();
   const notify = useNotify();
   const queries = useQueryClient();
   const [isDenying, setDenying] = useState(false);
@@ -97,7 +98,10 @@ function Card({
           body: { decision, comment: comment || undefined, shown_hash: card.shown_hash },
         }),
       );
-      notify.done(decision === 'approve' ? `Approved ${approval.tool}` : `Denied ${approval.tool}`);
+      notify.done(decision === 'approve' ? `Approved ${approval.tool}` : `Denied ${approval.tool}`, {
+        label: 'See what happened',
+        run: () => void navigate({ to: '/operations/$id', params: { id: approval.operation_id } }),
+      });
       onDone?.();
     } catch (e) {
       notify.failed(e);
@@ -283,7 +287,7 @@ function EditDialog({
           <SchemaForm schema={tool?.parameters ?? { additionalProperties: true }} value={value} onChange={setValue} />
         )}
         {!isSame && <CompareView before={approval.args} after={after} title="Your changes" />}
-        <Field label="Comment (optional)" help="The agent receives it with the changed arguments.">
+        <Field label="Comment (optional)" help="The agent receives it with the changed arguments." name="comment">
           {(id) => <input id={id} className="input" value={comment} onChange={(e) => setComment(e.target.value)} />}
         </Field>
         {error !== null && <Failure error={error} />}
@@ -322,7 +326,7 @@ export function Reason({
           void onGive(text);
         }}
       >
-        <Field label="Reason" help={help}>
+        <Field label="Reason (optional)" help={`${help} Ctrl+Enter sends it.`}>
           {(id) => (
             <textarea
               id={id}

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { api, ok } from '../../api/client';
 import { useAgentName, useTools } from '../../app/data';
 import { useAccess } from '../../app/session';
+import { formatMicros } from '../../lib/format';
 import { PreviewView } from '../../ui/diff';
 import { ArgsView } from '../../ui/json';
 import { Button, Facts, StateTag, Tag } from '../../ui/kit';
@@ -116,14 +117,14 @@ export function CallBody({
           ['Why it waits', call.why && <Inert text={call.why} />],
           ['Effect', tool && `${tool.effect}: ${EFFECTS[tool.effect] ?? ''}`],
           ['Risk', tool?.risk],
-          ['Cost', tool?.cost?.micros ? `$${(tool.cost.micros / 1e6).toFixed(4)}` : undefined],
+          ['Cost', tool && (tool.cost?.micros ? `at most ${formatMicros(tool.cost.micros)}` : 'none known')],
           ['Asked', <Ago key="c" time={call.created_at} />],
           ...facts,
           [
             'Explanation',
             call.operation_id && (
               <Link key="o" to="/operations/$id" params={{ id: call.operation_id }}>
-                every step of the gate <Id id={call.operation_id} />
+                every check of the call <Id id={call.operation_id} />
               </Link>
             ),
           ],

@@ -21,7 +21,7 @@ export const GROUPS: [EntryKind, string][] = [
   ['item', 'Items that need attention'],
   ['question', 'Questions'],
   ['schedule', 'Failed schedules'],
-  ['budget', 'Exhausted budgets'],
+  ['budget', 'Spent budgets'],
 ];
 
 /** listEntries returns what waits, in the order of the page: by kind, oldest first. */
@@ -79,7 +79,7 @@ export function listEntries(inbox: Schemas['Inbox']): Entry[] {
       kind: 'budget',
       key: `budget:${data.subject}`,
       at: '',
-      title: `Budget of ${data.subject}`,
+      title: 'Budget is spent',
       agent: data.subject.replace(/^agent:/, ''),
       data,
     })),

@@ -1,13 +1,17 @@
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useQueryClient } from '@tanstack/react-query';
-import { api, ok } from '../../api/client';
+import { api, ApiError, ok } from '../../api/client';
 import { useAgentName, useInbox } from '../../app/data';
 import { useKeys } from '../../app/keyboard';
 import { useAccess } from '../../app/session';
+import { some } from '../../lib/format';
+import { explainRefusal } from '../../lib/problem';
 import { Button, Page, Ready } from '../../ui/kit';
 import { Empty } from '../../ui/states';
 import { Ago, Inert } from '../../ui/text';
+import { useNotify } from '../../ui/toast';
+import { WaitingPlans } from '../automations/waiting';
 import { ApprovalCard, Reason } from './approval';
 import { GROUPS, listEntries, subtitle, type Entry } from './entries';
 import { BudgetCard, ItemCard, ProposalCard, QuestionCard, ScheduleCard, UnknownCard } from './other-cards';
@@ -17,6 +21,7 @@ export function InboxScreen() {
   const inbox = useInbox();
   return (
     <Page title="Inbox">
+      <WaitingPlans />
       <Ready query={inbox}>{(data) => <Entries entries={listEntries(data)} hasMore={Boolean(data.more)} />}</Ready>
     </Page>
   );
@@ -32,7 +37,10 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
   const [picked, setPicked] = useState<Set<string>>(new Set());
   const [outcomes, setOutcomes] = useState<Map<string, Outcome>>(new Map());
   const [isDenying, setDenying] = useState(false);
+  const [isDeciding, setDeciding] = useState(false);
+  const notify = useNotify();
   const list = useRef<HTMLDivElement>(null);
+  const card = useRef<HTMLDivElement>(null);
   const lastAt = useRef(0);
 
   const foundAt = entries.findIndex((e) => e.key === search.open);
@@ -47,16 +55,34 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
   }, [entries]);
 
   const open = (key: string | undefined) => void navigate({ search: key ? { open: key } : {}, replace: true });
+  // go opens an entry and moves the focus with it: to its row or, where the list is hidden, to its card.
+  const focusFor = useRef('');
+  const moveFocus = () => {
+    const row = document.getElementById(`entry-${focusFor.current}`);
+    if (focusFor.current) (row?.getClientRects().length ? row : card.current)?.focus();
+    focusFor.current = '';
+  };
+  useLayoutEffect(moveFocus, [search.open]);
+  const go = (key: string) => {
+    focusFor.current = key;
+    if (key === search.open) moveFocus();
+    else open(key);
+  };
+  const close = () => {
+    focusFor.current = current?.key ?? '';
+    open(undefined);
+  };
   const move = (by: number) => {
     const from = current ? entries.indexOf(current) : lastAt.current - (by > 0 ? 1 : 0);
     const next = entries[Math.max(0, Math.min(entries.length - 1, from + by))];
-    if (!next) return;
-    open(next.key);
-    requestAnimationFrame(() => list.current?.querySelector<HTMLElement>('[data-current] .entry-open')?.focus());
+    if (next) go(next.key);
   };
   const afterDecision = () => {
     const at = current ? entries.indexOf(current) : 0;
-    open((entries[at + 1] ?? entries[at - 1] ?? entries[at])?.key); // the last entry stays, with what came of it
+    const next = entries[at + 1] ?? entries[at - 1];
+    if (next) return go(next.key);
+    open(entries[at]?.key); // the last entry stays, with what came of it
+    card.current?.focus();
   };
   const toggle = (key: string) =>
     setPicked((old) => {
@@ -65,19 +91,29 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
       return next;
     });
   const decidable = entries.filter((e) => e.kind === 'approval' || e.kind === 'proposal');
+  const chosen = decidable.filter((e) => picked.has(e.key));
+  const verbs = chosen.every((e) => e.kind === 'proposal')
+    ? { yes: 'Accept', no: 'Reject', accepted: 'Accepted', rejected: 'Rejected', what: 'proposal' }
+    : { yes: 'Approve', no: 'Deny', accepted: 'Approved', rejected: 'Denied', what: 'call' };
   const decideAll = async (isApproved: boolean, comment?: string) => {
     setDenying(false);
+    setDeciding(true);
     const results = new Map<string, Outcome>();
-    for (const entry of decidable.filter((e) => picked.has(e.key))) {
+    for (const entry of chosen) {
       try {
         await decideOne(entry, isApproved, comment);
         results.set(entry.key, { isOk: true, text: isApproved ? 'approved' : 'denied' });
       } catch (e) {
-        results.set(entry.key, { isOk: false, text: e instanceof Error ? e.message : String(e) });
+        results.set(entry.key, { isOk: false, text: textOf(e) });
       }
       setOutcomes(new Map(results));
     }
-    setPicked(new Set([...results].filter(([, o]) => !o.isOk).map(([key]) => key)));
+    const failed = [...results].filter(([, o]) => !o.isOk).map(([key]) => key);
+    setPicked(new Set(failed));
+    setDeciding(false);
+    if (failed.length < results.size)
+      notify.done(`${isApproved ? verbs.accepted : verbs.rejected} ${results.size - failed.length}`);
+    if (failed.length > 0) notify.failed(new Error(`${failed.length} failed; the row of each says why`));
     void queries.invalidateQueries({ queryKey: ['inbox'] });
   };
   useKeys('Inbox', [
@@ -98,15 +134,32 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
   return (
     <div className="inbox" data-open={search.open || undefined}>
       <div className="panel inbox-list" ref={list}>
-        {picked.size > 0 && (
-          <header className="row wrap" role="group" aria-label="Selected entries">
-            <span className="grow small">{picked.size} selected</span>
-            <Button kind="main" onClick={() => void decideAll(true)}>
-              Approve all
-            </Button>
-            <Button onClick={() => setDenying(true)}>Deny all…</Button>
+        {can('member') && decidable.length > 0 && (
+          <header role="group" aria-label="Selected entries">
+            {chosen.length === 0 ? (
+              <>
+                <span className="grow small faint">Select entries to decide on several at once</span>
+                <Button kind="quiet" onClick={() => setPicked(new Set(decidable.map((e) => e.key)))}>
+                  Select all
+                </Button>
+              </>
+            ) : (
+              <>
+                <Button kind="main" disabled={isDeciding} onClick={() => void decideAll(true)}>
+                  {verbs.yes} {chosen.length}
+                </Button>
+                <Button disabled={isDeciding} onClick={() => setDenying(true)}>
+                  {verbs.no} {chosen.length}…
+                </Button>
+                <span className="grow" />
+                <Button kind="quiet" disabled={isDeciding} onClick={() => setPicked(new Set())}>
+                  Clear
+                </Button>
+              </>
+            )}
           </header>
         )}
+        {entries.length === 0 && <p className="state small">Nothing else waits.</p>}
         {GROUPS.map(([kind, label]) => {
           const rows = entries.filter((e) => e.kind === kind);
           if (rows.length === 0) return null;
@@ -123,7 +176,7 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
                       isCurrent={entry === current}
                       isPicked={picked.has(entry.key)}
                       outcome={outcomes.get(entry.key)}
-                      onOpen={() => open(entry.key)}
+                      onOpen={() => go(entry.key)}
                       onPick={
                         can('member') && (kind === 'approval' || kind === 'proposal')
                           ? () => toggle(entry.key)
@@ -140,31 +193,42 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
           <p className="state small">There is more than the inbox shows at once. Decide on some to see the next.</p>
         )}
       </div>
-      <div className="inbox-card stack">
+      <div className="inbox-card stack" ref={card} tabIndex={-1} role="region" aria-label="Entry" data-focused-area>
         <div className="narrow-only">
-          <Button onClick={() => open(undefined)}>← Inbox</Button>
+          <Button onClick={close}>← Inbox</Button>
         </div>
         {current ? (
-          <Card entry={current} onDone={afterDecision} onReplaced={open} />
+          <Card entry={current} onDone={afterDecision} onReplaced={go} />
         ) : isGone && search.open ? (
           <Gone
             id={search.open}
             hasNext={entries.length > 0}
-            onNext={() => open(entries[lastAt.current]?.key ?? entries[0]?.key)}
+            onNext={() => {
+              const next = entries[lastAt.current]?.key ?? entries[0]?.key;
+              if (next) go(next);
+              else open(undefined);
+            }}
           />
         ) : null}
       </div>
       {isDenying && (
         <Reason
-          title={`Deny ${picked.size} selected?`}
-          verb="Deny all"
-          help="Each agent receives this text."
+          title={`${verbs.no} ${some(chosen.length, verbs.what)}?`}
+          verb={`${verbs.no} ${chosen.length}`}
+          help={verbs.what === 'call' ? 'Each agent receives this text.' : 'Kept with each proposal.'}
           onClose={() => setDenying(false)}
           onGive={(text) => decideAll(false, text)}
         />
       )}
     </div>
   );
+}
+
+// textOf says in one line why a decision failed, and what to do.
+function textOf(error: unknown): string {
+  if (!(error instanceof ApiError)) return String(error);
+  const said = explainRefusal(error);
+  return [said.title, said.hint].filter(Boolean).join(' ');
 }
 
 function decideOne(entry: Entry, isApproved: boolean, comment?: string): Promise<unknown> {
@@ -199,10 +263,11 @@ function Row({
 }) {
   const nameOf = useAgentName();
   const sub = 'args' in entry.data ? subtitle(entry.data.args) : '';
+  const of = entry.agent === 'workspace' ? 'this workspace' : nameOf(entry.agent);
   return (
     <div className="entry" data-current={isCurrent || undefined}>
       {onPick && <input type="checkbox" aria-label={`Select ${entry.title}`} checked={isPicked} onChange={onPick} />}
-      <button className="entry-open" onClick={onOpen} aria-current={isCurrent || undefined}>
+      <button className="entry-open" id={`entry-${entry.key}`} onClick={onOpen} aria-current={isCurrent || undefined}>
         <span className="title-line">
           <span className="strong cut grow">
             <Inert text={entry.title} />
@@ -214,7 +279,7 @@ function Row({
           )}
         </span>
         <span className="small soft cut" style={{ display: 'block' }}>
-          <Inert text={nameOf(entry.agent)} />
+          <Inert text={of} />
           {sub && (
             <>
               {' '}

@@ -1,19 +1,18 @@
 import { useState } from 'react';
 import { Link } from '@tanstack/react-router';
 import { useQueryClient } from '@tanstack/react-query';
-import { api, ok, type Schemas } from '../../api/client';
+import { api, ApiError, ok, type Schemas } from '../../api/client';
 import { useAgentName } from '../../app/data';
 import { useKeys } from '../../app/keyboard';
 import { useAccess } from '../../app/session';
-import { formatAmount } from '../../lib/format';
 import { JSONView } from '../../ui/json';
 import { Button, Facts, Field, Panel, Ready, StateTag, useLive } from '../../ui/kit';
-import { Failure } from '../../ui/states';
 import { Ago, Id, Inert } from '../../ui/text';
 import { useNotify } from '../../ui/toast';
 import { Reason } from './approval';
-import { CallBody, CardTitle } from './call-card';
+import { CallBody, CardTitle, EFFECTS } from './call-card';
 import { subtitle } from './entries';
+import { BudgetDialog, BudgetFacts } from '../budget';
 
 /** useDecision runs a decision, tells the person, and reads the inbox again. */
 export function useDecision(onDone?: () => void) {
@@ -217,9 +216,35 @@ function LookUp({ operation }: { operation: Schemas['Operation'] }) {
         {answer && <span role="status">{OUTCOMES[answer.outcome]}</span>}
       </div>
       {answer?.found && <JSONView text={answer.found} label="What the tool found" />}
-      {error !== null && <Failure error={error} />}
+      {error !== null && <NoAnswer error={error} />}
     </div>
   );
+}
+
+// NoAnswer says that a look-up failed. The text of the error is about the look-up; it must not be read as an answer about
+// the call, so it stays folded.
+function NoAnswer({ error }: { error: unknown }) {
+  return (
+    <div role="alert">
+      <p>The tool could not be asked, so this says nothing about the call. Try again in a moment.</p>
+      <details className="small soft">
+        <summary>Why the tool could not be asked</summary>
+        <p className="break">
+          The look-up failed: <Inert text={withoutClaim(error)} />
+        </p>
+        {error instanceof ApiError && error.requestId && (
+          <p>
+            Request <code>{error.requestId}</code>
+          </p>
+        )}
+      </details>
+    </div>
+  );
+}
+
+// withoutClaim leaves out that nothing was sent: that is about the look-up.
+function withoutClaim(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replace(/[;,]?\s*nothing was sent\.?/i, '');
 }
 
 function Evidence({ operation }: { operation: Schemas['Operation'] }) {
@@ -231,8 +256,7 @@ function Evidence({ operation }: { operation: Schemas['Operation'] }) {
         facts={[
           ['Agent', <Inert key="a" text={nameOf(operation.agent_id)} />],
           ['What is known', operation.message && <Inert key="m" text={operation.message} />],
-          ['Code', operation.code],
-          ['Effect', operation.effect],
+          ['Effect', EFFECTS[operation.effect] ?? operation.effect],
           [
             'Look-up',
             operation.effect === 'verifiable'
@@ -244,7 +268,7 @@ function Evidence({ operation }: { operation: Schemas['Operation'] }) {
           [
             'Explanation',
             <Link key="o" to="/operations/$id" params={{ id: operation.id }}>
-              operation <Id id={operation.id} />
+              every check of the call <Id id={operation.id} />
             </Link>,
           ],
         ]}
@@ -415,30 +439,43 @@ export function ScheduleCard({ schedule, onDone }: { schedule: Schemas['Timer'];
   );
 }
 
-/** BudgetCard shows a budget that is spent. */
+/** BudgetCard shows a budget that is spent. An owner can raise it. */
 export function BudgetCard({ budget }: { budget: Schemas['Budget'] }) {
+  const { can } = useAccess();
+  const nameOf = useAgentName();
+  const [isRaising, setRaising] = useState(false);
+  const agent = /^agent:(.+)/.exec(budget.subject)?.[1];
+  const name = agent ? nameOf(agent) : budget.subject === 'workspace' ? 'this workspace' : budget.subject;
   return (
     <Panel
       title={
         <>
-          Budget of <Inert text={budget.subject} />
+          Budget of <Inert text={name} />
+        </>
+      }
+      footer={
+        <>
+          {can('owner') && (
+            <Button kind="main" onClick={() => setRaising(true)}>
+              Raise…
+            </Button>
+          )}
+          <Link className="btn" to="/settings/$section" params={{ section: 'budgets' }}>
+            All budgets
+          </Link>
         </>
       }
     >
       <div className="body stack">
-        <p>This budget is spent. {budget.on_exceed === 'park' ? 'Calls wait' : 'Runs end'} until an owner raises it.</p>
-        <Facts
-          facts={[
-            ['Used', formatAmount(budget.used)],
-            ['Limit', formatAmount(budget.limit)],
-          ]}
-        />
-        <div>
-          <Link className="btn" to="/settings/$section" params={{ section: 'budgets' }}>
-            All budgets
-          </Link>
-        </div>
+        <p>
+          This budget is spent. {budget.on_exceed === 'park' ? 'Calls wait' : 'Runs end'} until an owner raises it.
+          {!can('owner') && ' Ask an owner to raise it.'}
+        </p>
+        <BudgetFacts budget={budget} />
       </div>
+      {isRaising && (
+        <BudgetDialog subject={budget.subject} name={name} budget={budget} onClose={() => setRaising(false)} />
+      )}
     </Panel>
   );
 }
