@@ -65,6 +65,8 @@ type Tool struct {
 	Preview       Previewer     `json:"-"` // computes what would change; nil means no preview
 	Verify        Verifier      `json:"-"` // looks up the outcome of an attempt; verifiable tools only
 
+	// Undoable is set for a tool whose calls record how to undo them; see [Invocation.UndoWith].
+	Undoable bool `json:"-"`
 	// AwaitsOutcome is set for a local tool that starts work whose outcome is delivered later. Its callers wait for it.
 	AwaitsOutcome bool `json:"-"`
 	// Categories returns the categories that a call accesses. Nil means that the tool is not bound to categories.

@@ -33,6 +33,7 @@ type ApprovalCard struct {
 	Replaced  string         `json:"replaced_by,omitempty" doc:"Approval that took its place: the newest of the same operation, or that of the call with other arguments"`
 	Proposed  *ProposedArgs  `json:"proposed,omitempty" doc:"Set if a person changed the arguments: what was proposed at first"`
 	CanEdit   bool           `json:"can_edit,omitempty" doc:"A person may change the arguments"`
+	CanUndo   bool           `json:"can_undo" doc:"The tool records how to undo the call"`
 }
 
 // ProposedArgs are the arguments that an agent proposed and a person changed.

@@ -79,6 +79,9 @@ func (a *Attempt) runHandler(ctx context.Context, n int) outcome {
 	start := reeve.Monotonic()
 	text, err := a.invokeHandler(ctx, inv)
 	changed, undo, spent := inv.Close()
+	if undo != nil && !a.tool().Undoable {
+		a.g.Log.Warn("tool records an undo but is not declared undoable", "tool", a.tool().ID)
+	}
 	spent.Calls, spent.Millis = 1, max(1, reeve.Since(start).Milliseconds())
 	var o outcome
 	if e := classifyError(err); e != succeeded {

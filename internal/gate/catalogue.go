@@ -166,6 +166,7 @@ func (c *Catalogue) prepareEntry(e *entry) (err error) {
 		e.tool.Handler, e.tool.Check, e.tool.Preview, e.tool.Verify, e.tool.Categories, e.tool.IsRead,
 			e.tool.AwaitsOutcome = h.Handler, h.Check, h.Preview, h.Verify, h.Categories, h.IsRead, h.AwaitsOutcome
 		e.tool.FileNameFields, e.tool.KeepTokenSignatures = h.FileNameFields, h.KeepTokenSignatures
+		e.tool.Undoable = h.Undoable
 		return nil
 	}
 	b, ok := c.builders[row.Kind]
@@ -359,6 +360,11 @@ func (e *entry) whyNotCallable(config []byte) string {
 
 // WhyBroken returns why no agent can call a tool, or an empty string if the tool is not broken.
 func (c *Catalogue) WhyBroken(t reeve.Tool) string { return c.newEntry(t).tool.Broken }
+
+// CanUndo reports whether calls of a tool record how to undo them.
+func (c *Catalogue) CanUndo(t reeve.Tool) bool {
+	return t.Kind == reeve.GoTool && c.handlers[t.HandlerKey].Undoable
+}
 
 // Profiles lists the capability profiles of a workspace: its own and the built-in ones that it has not replaced.
 func (c *Catalogue) Profiles(ctx context.Context, s *store.Snap, workspace string) ([]reeve.Profile, error) {

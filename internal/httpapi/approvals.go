@@ -269,7 +269,7 @@ func (h *approvalHandlers) card(ctx context.Context, who reeve.Principal, in *ID
 		if err != nil && reeve.CodeOf(err) != reeve.NotFound { // the tool may have been deleted
 			return err
 		}
-		card.Tier = tool.Tier
+		card.Tier, card.CanUndo = tool.Tier, h.gate.Catalogue.CanUndo(tool)
 		out.Body = card
 		return nil
 	})

@@ -23,7 +23,7 @@ func TestC07_AStaleDecisionIsRefused(t *testing.T) {
 		}
 		one, two := card(1), card(2)
 		if one.AgentName != "clerk" || one.Effect != reeve.Unsafe || one.Tier != reeve.Privileged ||
-			one.Shown == two.Shown || one.Shown == "" || one.Hidden || one.Approval.Args != `{"n":1}` {
+			one.Shown == two.Shown || one.Shown == "" || one.Hidden || one.CanUndo || one.Approval.Args != `{"n":1}` {
 			t.Errorf("%+v", one)
 		}
 		at := "/api/approvals/" + one.Approval.ID + "/decision"
@@ -36,6 +36,25 @@ func TestC07_AStaleDecisionIsRefused(t *testing.T) {
 		h.Want(http.StatusOK, &a, "POST", at, api.DecisionRequest{Decision: "approve", Shown: one.Shown})
 		if a.State != reeve.ApprovalApproved {
 			t.Errorf("%+v", a)
+		}
+	})
+}
+
+// The card says whether the tool records how to undo the call.
+func TestC04_TheCardSaysWhetherTheCallCanBeUndone(t *testing.T) {
+	t.Parallel()
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		final, undoable := guarded(), guarded()
+		undoable.ID, undoable.Undoable = "undoable", true
+		h := start(final, undoable)
+		h.Agent("clerk", "guarded", "undoable")
+		for _, tool := range []string{"guarded", "undoable"} {
+			var c api.ApprovalCard
+			id := h.Call("clerk", tool, kit.Call{"n": 1}).ApprovalID
+			h.Want(http.StatusOK, &c, "GET", "/api/approvals/"+id+"/card", nil)
+			if c.CanUndo != (tool == "undoable") {
+				t.Errorf("%s: can_undo is %t", tool, c.CanUndo)
+			}
 		}
 	})
 }

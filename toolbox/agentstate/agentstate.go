@@ -31,7 +31,7 @@ type sleepArgs struct {
 func (p *Pack) Tools() []reeve.Tool {
 	tool := func(id, name, what string, effect reeve.Effect) reeve.Tool {
 		return reeve.Tool{ID: id, Name: name, Description: what, Category: "general", Pack: "agent_state",
-			Effect: effect, Risk: reeve.LowRisk, TimeoutMS: 10_000}
+			Effect: effect, Risk: reeve.LowRisk, TimeoutMS: 10_000, Undoable: effect == reeve.Local}
 	}
 	return []reeve.Tool{
 		reeve.MustTool(tool("agent_state_get", "Get Agent State",

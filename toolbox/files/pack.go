@@ -136,5 +136,5 @@ func newTool(id, name, description, capability string, effect reeve.Effect, limi
 	settings, _ := reeve.SchemaFor[projectConfig]() // cannot fail for a plain struct; a test covers it
 	return reeve.Tool{ID: id, Name: name, Description: description, Capability: capability, Effect: effect,
 		TimeoutMS: limit.Milliseconds(), Category: "filesystem", Pack: "files", ConfigSchema: settings,
-		FileNameFields: []string{"path", "name", "next", "from", "to"}}
+		FileNameFields: []string{"path", "name", "next", "from", "to"}, Undoable: effect != reeve.Read}
 }

@@ -45,8 +45,8 @@ func (p *Pack) checklistTools() []reeve.Tool {
 				return writeResult{Checklist: &c}, err
 			}),
 		newWriteTool(p, reeve.Tool{ID: "update_checklist_items", Name: "Update Checklist Items",
-			Capability: ChecklistWrite,
-			Risk:       reeve.LowRisk, Identity: []string{"checklist_id"},
+			Undoable: true, Capability: ChecklistWrite,
+			Risk: reeve.LowRisk, Identity: []string{"checklist_id"},
 			Description: "Rename items of a checklist, check them off or uncheck them."},
 			func(ctx context.Context, r *store.JournalReader, in changeItemsArgs) error {
 				return r.RecordChecklistCategories(ctx, in.ChecklistID)

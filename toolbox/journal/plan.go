@@ -68,7 +68,7 @@ func (p *Pack) planTools() []reeve.Tool {
 				return planResult(w.UpsertBlocks(ctx, in.Day, in.PlanChange))
 			}),
 		newWriteTool(p, reeve.Tool{ID: "pin_day_plan_tasks", Name: "Pin Day Plan Tasks", Capability: DayPlanWrite,
-			Risk:        reeve.LowRisk,
+			Undoable: true, Risk: reeve.LowRisk,
 			Description: "Pin tasks to the user's plan for a day, or unpin them."},
 			func(ctx context.Context, r *store.JournalReader, in pinArgs) error {
 				return r.RecordTaskCategories(ctx, append(append([]string{}, in.Pin...), in.Unpin...)...)

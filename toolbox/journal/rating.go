@@ -65,7 +65,7 @@ func (p *Pack) ratingTools() []reeve.Tool {
 				return out, err
 			}),
 		newWriteTool(p, reeve.Tool{ID: "create_or_update_rating", Name: "Rate", Capability: RatingWrite,
-			Identity: []string{"target_kind", "target_id"}, Risk: reeve.LowRisk,
+			Undoable: true, Identity: []string{"target_kind", "target_id"}, Risk: reeve.LowRisk,
 			Description: "Record the user's rating of a task, a time entry or a plan block. Replaces an earlier " +
 				"rating."},
 			func(ctx context.Context, r *store.JournalReader, in rateArgs) error {

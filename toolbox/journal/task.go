@@ -134,7 +134,7 @@ func (p *Pack) taskTools() []reeve.Tool {
 			},
 			func(id string, c reeve.TaskChange, u reeve.UndoGuard) any { return priorityArgs{id, *c.Priority, u} }),
 		newWriteTool(p, reeve.Tool{ID: "assign_task_labels", Name: "Assign Task Labels", Capability: TaskWrite,
-			Identity:    one,
+			Undoable: true, Identity: one,
 			Risk:        reeve.LowRisk,
 			Description: "Add labels to a task or remove them. Get label ids from list_allowed_categories."},
 			func(ctx context.Context, r *store.JournalReader, in labelArgs) error {
@@ -176,6 +176,7 @@ func (p *Pack) taskTools() []reeve.Tool {
 func newEditTool[In any](p *Pack, t reeve.Tool, in func(In) (string, reeve.TaskChange, reeve.UndoGuard),
 	back func(string, reeve.TaskChange, reeve.UndoGuard) any) reeve.Tool {
 	t.Capability = TaskWrite
+	t.Undoable = true
 	return newWriteTool(p, t, func(ctx context.Context, r *store.JournalReader, args In) error {
 		id, c, _ := in(args)
 		if err := r.RecordTaskCategories(ctx, id); err != nil || c.CategoryID == nil {

@@ -103,7 +103,7 @@ func (p *Pack) timeTools() []reeve.Tool {
 				return timeResult(w.StopTimer(ctx, in))
 			}),
 		newWriteTool(p, reeve.Tool{ID: "annotate_time_entry", Name: "Annotate Time Entry", Capability: TimeWrite,
-			Risk: reeve.LowRisk, Identity: []string{"time_entry_id"},
+			Undoable: true, Risk: reeve.LowRisk, Identity: []string{"time_entry_id"},
 			Description: "Set the note of a time entry."},
 			func(ctx context.Context, r *store.JournalReader, in annotateArgs) error {
 				return r.RecordTimeEntryCategories(ctx, in.TimeEntryID)

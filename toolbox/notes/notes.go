@@ -91,7 +91,7 @@ type results struct {
 func (p *Pack) Tools() []reeve.Tool {
 	tool := func(id, name, what string, effect reeve.Effect) reeve.Tool {
 		return reeve.Tool{ID: id, Name: name, Description: what, Category: "general", Pack: "memory", Effect: effect,
-			Risk: reeve.LowRisk, TimeoutMS: 30_000, Private: true}
+			Risk: reeve.LowRisk, TimeoutMS: 30_000, Private: true, Undoable: effect == reeve.Local}
 	}
 	return []reeve.Tool{
 		reeve.MustTool(tool("memory_save", "Save Note",

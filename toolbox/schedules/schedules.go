@@ -81,7 +81,7 @@ type outputArgs struct {
 func (p *Pack) Tools() []reeve.Tool {
 	tool := func(id, name, what string, effect reeve.Effect) reeve.Tool {
 		return reeve.Tool{ID: id, Name: name, Description: what, Category: "schedules", Pack: "schedules",
-			Effect: effect, TimeoutMS: 10_000}
+			Effect: effect, TimeoutMS: 10_000, Undoable: id == "schedule_create"}
 	}
 	return []reeve.Tool{
 		reeve.MustTool(tool("schedule_create", "Create Schedule",

@@ -57,8 +57,10 @@ test('C04 C24 a card shows what would change, and hostile text as text', async (
   await expect(card).toContainText('New figures arrived from the warehouse');
   await expect(card.locator('.diff-line.add').first()).toContainText('Orders are up by 6 %.');
   await expect(card).toContainText('verifiable');
+  await expect(card).toContainText('can be undone afterwards');
   await page.keyboard.press('j');
   await expect(card).toContainText('Delivery <b>late</b>');
+  await expect(card).toContainText('cannot be undone');
   await expect(card.locator('.ctl', { hasText: 'RLO' })).toBeVisible();
 });
 

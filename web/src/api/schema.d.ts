@@ -3197,6 +3197,8 @@ export interface components {
             approval: components["schemas"]["Approval"];
             /** @description A person may change the arguments */
             can_edit?: boolean;
+            /** @description The tool records how to undo the call */
+            can_undo: boolean;
             /**
              * @description What happens after a crash; unsafe calls may end with an unknown outcome
              * @enum {string}

@@ -34,7 +34,12 @@ const NAV: { group: string; links: NavLink[] }[] = [
   { group: 'Server', links: [{ to: '/settings', label: 'Settings', key: ',' }] },
 ];
 const LINKS = NAV.flatMap((g) => g.links);
-const PAGES: Record<string, string> = { approvals: 'Approval', 'change-sets': 'Change set', operations: 'Operation' };
+// PAGES are the pages of single entries that no link leads to, with the list that they belong to.
+const PAGES: Record<string, { name: string; list: NavLink['to'] }> = {
+  approvals: { name: 'Approval', list: '/inbox' },
+  'change-sets': { name: 'Change set', list: '/inbox' },
+  operations: { name: 'Operation', list: '/runs' },
+};
 
 /** Shell is the frame of every screen: navigation, workspace, stop switch, person. */
 export function Shell() {
@@ -48,10 +53,11 @@ export function Shell() {
   const waiting = countInbox(inbox.data);
   const more = inbox.data?.more ? '+' : '';
 
+  const entry = PAGES[path.split('/')[1] ?? ''];
   useEffect(() => {
-    const name = LINKS.find((l) => path.startsWith(l.to))?.label ?? PAGES[path.split('/')[1] ?? ''];
+    const name = LINKS.find((l) => path.startsWith(l.to))?.label ?? entry?.name;
     document.title = `${waiting > 0 ? `(${waiting}${more}) ` : ''}${name ? `${name} · ` : ''}Reeve`;
-  }, [path, waiting, more]);
+  }, [path, entry, waiting, more]);
 
   const isFirst = useRef(true);
   useEffect(() => {
@@ -82,7 +88,13 @@ export function Shell() {
   }]);
 
   const link = ({ to, label }: NavLink) => (
-    <Link key={to} to={to} activeOptions={{ exact: false }} activeProps={{ 'aria-current': 'page' }}>
+    <Link
+      key={to}
+      to={to}
+      activeOptions={{ exact: false }}
+      activeProps={{ 'aria-current': 'page' }}
+      inactiveProps={entry?.list === to ? { 'aria-current': 'page' } : {}}
+    >
       {label}
       {to === '/inbox' && waiting > 0 && <span className="count">{waiting}{more}</span>}
     </Link>

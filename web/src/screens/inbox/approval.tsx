@@ -145,6 +145,16 @@ function Card({
         reveal={isOpen ? approval.id : undefined}
         facts={[
           [
+            'Undo',
+            card.can_undo ? (
+              'can be undone afterwards'
+            ) : (
+              <span key="u" className={card.effect === 'unsafe' ? 'minus' : ''}>
+                cannot be undone
+              </span>
+            ),
+          ],
+          [
             'Run',
             card.run_id && (
               <Link key="r" to="/runs/$id" params={{ id: card.run_id }}>

@@ -138,7 +138,7 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
           <header role="group" aria-label="Selected entries">
             {chosen.length === 0 ? (
               <>
-                <span className="grow small faint">Select entries to decide on several at once</span>
+                <span className="grow small faint">Nothing selected</span>
                 <Button kind="quiet" onClick={() => setPicked(new Set(decidable.map((e) => e.key)))}>
                   Select all
                 </Button>

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { useParams } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
 import { api, ok, type Schemas } from '../../api/client';
 import { useAgentName } from '../../app/data';
 import { useAccess } from '../../app/session';
@@ -15,7 +15,7 @@ import { useDecision } from './other-cards';
 export function ApprovalScreen() {
   const { id } = useParams({ from: '/approvals/$id' });
   return (
-    <Page title="Approval">
+    <Page title="Approval" back={<Link to="/inbox">← Inbox</Link>}>
       <ApprovalCard id={id} />
     </Page>
   );
@@ -44,6 +44,7 @@ export function ChangeSetScreen() {
   return (
     <Page
       title="Change set"
+      back={<Link to="/inbox">← Inbox</Link>}
       actions={
         can('member') &&
         pending.length > 0 && (
