@@ -3430,6 +3430,8 @@ export interface components {
             /** Format: date-time */
             merged_at?: string;
             merged_by?: string;
+            /** @description Head at the last merge; equal to head if nothing was added since */
+            merged_head?: string;
             /** @description Name in git */
             name: string;
             patch: string;
@@ -3465,6 +3467,8 @@ export interface components {
             /** Format: date-time */
             merged_at?: string;
             merged_by?: string;
+            /** @description Head at the last merge; equal to head if nothing was added since */
+            merged_head?: string;
             /** @description Name in git */
             name: string;
             /** @description Name of the project */
@@ -4416,6 +4420,8 @@ export interface components {
             /** Format: date-time */
             merged_at?: string;
             merged_by?: string;
+            /** @description Head at the last merge; equal to head if nothing was added since */
+            merged_head?: string;
             /** @description Name in git */
             name: string;
             /** @description Name of the project */
@@ -4721,13 +4727,13 @@ export interface components {
             notifications: components["schemas"]["Notification"][] | null;
         };
         Omission: {
-            /** @description The turn or run; of several, the newest */
+            /** @description The turn, run or note; of several turns or runs the newest, of notes the first */
             id?: string;
             /**
-             * @description What was left out
+             * @description What was left out or shortened
              * @enum {string}
              */
-            what: "turn" | "turns" | "run" | "runs" | "notes";
+            what: "turn" | "turns" | "run" | "runs" | "notes" | "state" | "summary";
             why: string;
         };
         Operation: {

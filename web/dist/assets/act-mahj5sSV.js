@@ -1,1 +1,0 @@
-import{$ as e}from"./kit-BPlGyv56.js";import{n as t}from"./toast-BK2Po7ES.js";function n(...n){let r=t(),i=e();return async(e,t)=>{let a=!0;try{await e,r.done(t)}catch(e){r.failed(e),a=!1}return i.invalidateQueries({predicate:e=>n.includes(String(e.queryKey[0]))}),a}}export{n as t};
