@@ -104,7 +104,7 @@ func TestN09_AForgottenTextIsNowhere(t *testing.T) {
 		h := reevetest.Run(t, cfg)
 		kit.NewPersona(h, "bot", kit.Object{"config": kit.Object{"instructions": "I am bot.", "notes": false}},
 			append([]any{"memory_get", "memory_list", "scratchpad_write", "agent_state_update", "schedule_create",
-				"file_write"}, memoryTools...)...)
+				"write_file"}, memoryTools...)...)
 		key := []string{"Idempotency-Key", "k1"}
 		var n reeve.Note
 		h.Want(http.StatusCreated, &n, "POST", "/api/notes", kit.Object{"content": forgotten}, key...)
@@ -113,9 +113,12 @@ func TestN09_AForgottenTextIsNowhere(t *testing.T) {
 			kit.WaitForTurn(h, kit.StartTurn(h, c, text).ID)
 		}
 		call(h, "memory_list", kit.Object{})
+		long := strings.Repeat("A long line about "+mark+", ", 20)
+		write(h, "memory_update", kit.Object{"note_id": n.ID, "content": long})
+		call(h, "memory_list", kit.Object{})
 		h.Want(http.StatusOK, nil, "PATCH", "/api/conversations/"+c, kit.Object{"title": forgotten[:90]})
 		for tool, args := range map[string]kit.Object{
-			"file_write":         {"path": "/tmp/code.txt", "content": "It says:\n" + forgotten},
+			"write_file":         {"path": "/code.txt", "content": "It says:\n" + forgotten},
 			"scratchpad_write":   {"items": []string{forgotten}},
 			"agent_state_update": {"primary_goal": "Remember: " + forgotten},
 			"schedule_create":    {"goal": forgotten, "cadence_type": "interval", "cadence_value": "24h"},

@@ -2,7 +2,6 @@ package memory_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -167,27 +166,48 @@ func TestN10_ChangesByAgentsPromoteNothing(t *testing.T) {
 // The results of the memory tools say that they have text from outside, and show the origin of a note before its text.
 func TestN10_ResultsSayThatTheyAreUntrusted(t *testing.T) {
 	runWithMail(t, func(t *testing.T, h *reevetest.Host) {
-		say(h, "read the mail", "hello")
 		own := write(h, "memory_save", kit.Object{"content": "Ann has a cat"}).NoteID
+		trusted := map[string]kit.Object{"memory_get": {"note_id": own}, "memory_list": {},
+			"memory_search": {"query": "a cat and a mail", "include_conversation": true}}
+		say(h, "hello")
+		for tool, args := range trusted {
+			if got := resultsOf(h, func() { call(h, tool, args) })[tool]; got.Status != "success" || got.Untrusted {
+				t.Errorf("%s of a trusted note: %+v", tool, got)
+			}
+		}
+		say(h, "read the mail")
+		got := resultsOf(h, func() { call(h, "memory_search", trusted["memory_search"]) })
+		if !got["memory_search"].Untrusted {
+			t.Errorf("a search that quotes a mail: %+v", got)
+		}
 		id := untrustedNote(h, "Mallory has the keys")
 		for tool, args := range map[string]kit.Object{"memory_get": {"note_id": id}, "memory_list": {},
 			"memory_search": {"query": "Mallory keys"}} {
-			text := call(h, tool, args).Content
+			var text string
+			if got := resultsOf(h, func() { text = call(h, tool, args).Content }); !got[tool].Untrusted {
+				t.Errorf("%s of an untrusted note: %+v", tool, got)
+			}
 			if origin, said := strings.Index(text, `"untrusted"`), strings.Index(text, "Mallory"); origin < 0 ||
 				said < origin {
 				t.Errorf("%s: the origin is not before the text: %s", tool, text)
 			}
 		}
-		call(h, "memory_get", kit.Object{"note_id": own})
-		call(h, "memory_search", kit.Object{"query": "the mail", "include_conversation": true})
-		var got []string
-		for _, m := range kit.ListThread(h, "bot", "") {
-			if m.Kind == reeve.ToolResult {
-				got = append(got, fmt.Sprint(kit.ResultInfo(t, m).Untrusted))
-			}
-		}
-		if s := strings.Join(got, " "); s != "false true true true false true" {
-			t.Errorf("the results are untrusted: %s", s)
-		}
 	})
+}
+
+// resultsOf returns the results of the calls that bot makes in f, by tool.
+func resultsOf(h *reevetest.Host, f func()) map[string]reeve.ResultInfo {
+	h.T.Helper()
+	before := len(kit.ListThread(h, "bot", ""))
+	f()
+	out, tools := map[string]reeve.ResultInfo{}, map[string]string{}
+	for i, m := range kit.ListThread(h, "bot", "") {
+		switch {
+		case m.Kind == reeve.Action:
+			tools[m.ID] = kit.ActionInfo(h.T, m).Tool
+		case m.Kind == reeve.ToolResult && i >= before:
+			out[tools[m.ActionID]] = kit.ResultInfo(h.T, m)
+		}
+	}
+	return out
 }
