@@ -211,6 +211,18 @@ answers:
 	})
 }
 
+// The budget of unattended runs does not limit script jobs, unless the server's settings say so.
+func TestG17_RunBudgetsLimitScriptJobsOnlyIfConfigured(t *testing.T) {
+	t.Parallel()
+	for limited, want := range map[bool]reeve.ScriptJobState{false: reeve.ScriptJobAsking, true: reeve.ScriptJobFailed} {
+		cfg := kit.FastConfig(t)
+		cfg.Model, cfg.RunTokens, cfg.RunScriptJobs = kit.ScriptedModel(t, plannerScript), 1, limited
+		a, _ := newPlannedAutomation(t, cfg)
+		k := a.Plan("answer my letters")
+		kit.Equal(t, k.State, want, "the script job: "+k.Message)
+	}
+}
+
 // If the planner cannot do its work, the script job ends, its person is notified, and another can be requested.
 func TestK27_ScriptJobEndsWithoutThePlanner(t *testing.T) {
 	t.Parallel()

@@ -130,7 +130,17 @@ func (r *rig) driveNotes(ctx context.Context, w world, p *process) error {
 	})
 }
 
-// checkNotes checks that no forbidden rows exist.
+// checkNotes checks that no forbidden rows exist, and on SQLite that the index of words agrees with the notes.
 func (r *rig) checkNotes(ctx context.Context, w world) error {
-	return r.checkRows(ctx, w, slices.Concat(forbiddenRows, wrongNotes))
+	err := r.checkRows(ctx, w, slices.Concat(forbiddenRows, wrongNotes))
+	if err != nil || w.database != "" {
+		return err
+	}
+	db, err := w.open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	_, err = db.ExecContext(ctx, "INSERT INTO notes_words (notes_words, rank) VALUES ('integrity-check', 1)")
+	return err
 }

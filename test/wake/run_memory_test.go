@@ -109,6 +109,25 @@ func TestL31_SchedulesSeeTheirOwnRunsFirst(t *testing.T) {
 	})
 }
 
+// run_memory_tokens bounds what the outcomes of earlier runs take.
+func TestL31_RunMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	cfg := kit.FastConfig(t)
+	heard := &kit.RecordingModel{Model: kit.ScriptedModel(t, "answers:\n- {when: {said: /./}, text: "+
+		strings.Repeat("word ", 100)+"}\n")}
+	cfg.Model = heard
+	h := reevetest.Run(t, cfg)
+	h.Want(http.StatusCreated, nil, "POST", "/api/agents", kit.Object{"name": "bot",
+		"config": kit.Object{"recent_runs": 5, "run_memory_tokens": 300, "summaries": false}})
+	for n := range 5 {
+		wakeWith(h, "bot", fmt.Sprint("q", n))
+	}
+	got := heard.LastPrompt("")
+	if n := strings.Count(got, "\n- "); n != 2 || !strings.Contains(got, `"q3"`) || len(got) > 4*300+100 {
+		t.Errorf("%d runs in %d bytes: %s", n, len(got), got)
+	}
+}
+
 // A model that fails is tried again, ever later, while runs go on. Then the summary is made by rules.
 func TestL14_FailedModelGivesASummaryByRules(t *testing.T) {
 	t.Parallel()
