@@ -26,6 +26,7 @@ type Branch struct {
 	Head        string      `json:"head" doc:"Last commit of the branch that is in the project's repository"`
 	State       BranchState `json:"state"`
 	Merged      string      `json:"merged,omitempty" doc:"Commit of the last merge"`
+	MergedHead  string      `json:"merged_head,omitempty" doc:"Head at the last merge; equal to head if nothing was added since"`
 	MergedBy    string      `json:"merged_by,omitempty"`
 	MergedAt    *time.Time  `json:"merged_at,omitempty"`
 	CreatedAt   time.Time   `json:"created_at"`

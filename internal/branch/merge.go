@@ -103,26 +103,31 @@ func (d *Service) Merge(ctx context.Context, who reeve.Principal, b reeve.Branch
 		return out, err
 	}
 	now := reeve.Now()
-	b.Merged, b.MergedBy, b.MergedAt = commit, who.User, &now
+	b.Merged, b.MergedHead, b.MergedBy, b.MergedAt = commit, b.Head, who.User, &now
 	out.Branch, err = d.updateBranch(detached, b)
 	out.Commit = commit
 	return out, err
 }
 
-// recordFoundMerge records a merge that was made but not recorded, because the server stopped in between. The rest of
-// the output of mergeScript names the merge.
+// recordFoundMerge records that the default branch has all of the branch. If the server stopped between a merge and its
+// record, the rest of the output of mergeScript names the merge.
 func (d *Service) recordFoundMerge(ctx context.Context, b reeve.Branch, rest io.Reader) (reeve.Branch, error) {
 	line, err := io.ReadAll(io.LimitReader(rest, 4096))
 	last := strings.SplitN(strings.TrimSpace(string(line)), " ", 3)
-	if err != nil || len(last) < 3 || !isCommit(last[0]) || last[0] == b.Merged {
-		return b, err
-	}
-	seconds, err := strconv.ParseInt(last[1], 10, 64)
 	if err != nil {
 		return b, err
 	}
-	at := reeve.FromMillis(1000 * seconds)
-	b.Merged, b.MergedBy, b.MergedAt = last[0], last[2], &at
+	if len(last) == 3 && isCommit(last[0]) && last[0] != b.Merged {
+		seconds, err := strconv.ParseInt(last[1], 10, 64)
+		if err != nil {
+			return b, err
+		}
+		at := reeve.FromMillis(1000 * seconds)
+		b.Merged, b.MergedBy, b.MergedAt = last[0], last[2], &at
+	} else if b.MergedHead == b.Head {
+		return b, nil
+	}
+	b.MergedHead = b.Head
 	return d.updateBranch(ctx, b)
 }
 

@@ -7,14 +7,14 @@ import (
 )
 
 const selectBranch = `SELECT b.id, b.workspace_id, b.project_id, p.name, b.kind, b.subject, b.name, b.base, b.head,
-	b.state, b.merged, b.merged_by, b.merged_at, b.created_at, b.updated_at
+	b.state, b.merged, b.merged_head, b.merged_by, b.merged_at, b.created_at, b.updated_at
 	FROM branches b JOIN projects p ON p.id = b.project_id `
 
 func scanBranch(r scanner) (b reeve.Branch, err error) {
 	defer wrapCorrupt("branches", &b.ID, &err)
 	var merged, created, updated int64
 	err = r.Scan(&b.ID, &b.WorkspaceID, &b.ProjectID, &b.Project, &b.Kind, &b.Subject, &b.Name, &b.Base, &b.Head,
-		&b.State, &b.Merged, &b.MergedBy, &merged, &created, &updated)
+		&b.State, &b.Merged, &b.MergedHead, &b.MergedBy, &merged, &created, &updated)
 	b.MergedAt, b.CreatedAt, b.UpdatedAt = timeOrNil(merged), reeve.FromMillis(created), reeve.FromMillis(updated)
 	return b, err
 }
@@ -45,8 +45,9 @@ func (s Agents) FindBranch(ctx context.Context, project string, kind reeve.Branc
 func (t AgentsTx) UpdateBranch(ctx context.Context, b reeve.Branch) error {
 	t.tx.Announce(b.WorkspaceID, TopicBranches, "", "")
 	return t.tx.exec(ctx, `UPDATE branches SET base = $2, head = $3, state = $4, merged = $5, merged_by = $6,
-		merged_at = $7, updated_at = $8 WHERE id = $1`,
-		b.ID, b.Base, b.Head, string(b.State), b.Merged, b.MergedBy, millisOrZero(b.MergedAt), reeve.Millis(t.now))
+		merged_at = $7, updated_at = $8, merged_head = $9 WHERE id = $1`,
+		b.ID, b.Base, b.Head, string(b.State), b.Merged, b.MergedBy, millisOrZero(b.MergedAt), reeve.Millis(t.now),
+		b.MergedHead)
 }
 
 // branchVisible is the condition that a user sees a branch: it belongs to a conversation in which the user takes part,

@@ -104,7 +104,7 @@ func TestW15_PersonMergesABranch(t *testing.T) {
 	}
 	m, p, status := w.Merge(first)
 	if status != 200 || m.Commit == "" || r.git("rev-parse", "main") != m.Commit || m.MergedBy != "owner" ||
-		m.Into != "main" {
+		m.Into != "main" || m.Head == "" || m.MergedHead != m.Head {
 		t.Fatalf("%d %+v %+v", status, m, p)
 	}
 	if r.read("page.txt") != "two\n" || r.git("status", "--porcelain") != "" || !strings.HasPrefix(r.read("gone.txt"),
@@ -143,8 +143,9 @@ func TestW15_PersonMergesABranch(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	w.Host.Want(200, &diff, "GET", "/api/branches/"+first+"/diff", nil)
-	if len(diff.Files) != 1 || diff.Files[0].Path != "more.txt" {
-		t.Errorf("%+v", diff.Files)
+	if len(diff.Files) != 1 || diff.Files[0].Path != "more.txt" || diff.MergedHead == "" ||
+		diff.MergedHead == diff.Head {
+		t.Errorf("%+v", diff)
 	}
 	var b reeve.Branch
 	w.Host.Want(200, &b, "POST", "/api/branches/"+first+"/discard", nil)

@@ -46,8 +46,8 @@ var branches = map[string]func(*testing.T, *store.DB){
 		equal(t, open("br_9", reeve.ConversationBranch, "conv_1"), mine, "branch opened again for the same subject")
 		open("br_2", reeve.AutomationBranch, "agt_1")
 		now := reeve.FromMillis(reeve.Millis(reeve.Now()))
-		mine.Base, mine.Head, mine.State, mine.Merged, mine.MergedBy, mine.MergedAt = "aa", "bb", reeve.BranchReady,
-			"cc", "ann", &now
+		mine.Base, mine.Head, mine.State, mine.Merged, mine.MergedHead, mine.MergedBy, mine.MergedAt = "aa", "bb",
+			reeve.BranchReady, "cc", "bb", "ann", &now
 		update(t, db, func(tx *store.Tx) error { return tx.Agents().UpdateBranch(ctx, mine) })
 		for _, id := range []string{"br_1", "conv_1"} {
 			got := view(t, db, func(s *store.Snap) (reeve.Branch, error) {

@@ -3398,6 +3398,8 @@ export interface components {
             /** Format: date-time */
             merged_at?: string;
             merged_by?: string;
+            /** @description Head at the last merge; equal to head if nothing was added since */
+            merged_head?: string;
             /** @description Name in git */
             name: string;
             /** @description Name of the project */
