@@ -18,3 +18,9 @@ export function useAct(...keys: string[]): (request: Promise<unknown>, text: str
     return isDone;
   };
 }
+
+/** useRefresh returns a function that reads the queries with the given keys again. */
+export function useRefresh(...keys: string[]): () => void {
+  const queries = useQueryClient();
+  return () => void queries.invalidateQueries({ predicate: (q) => keys.includes(String(q.queryKey[0])) });
+}

@@ -32,3 +32,17 @@ export function splitLines(lines: DiffLine[]): SplitRow[] {
   }
   return out;
 }
+
+/** plainPatch drops what only git reads from a patch: the lines before each file, and the a/ and b/ of paths. */
+export function plainPatch(patch: string): string {
+  let isHead = false;
+  const out: string[] = [];
+  for (const line of patch.split('\n')) {
+    if (line.startsWith('diff --git ')) isHead = true;
+    else if (line.startsWith('@@')) isHead = false;
+    if (!isHead) out.push(line);
+    else if (/^(---|\+\+\+) /.test(line)) out.push(line.replace(/^(---|\+\+\+) [ab]\//, '$1 '));
+    else if (/^Binary /.test(line)) out.push(line);
+  }
+  return out.join('\n');
+}

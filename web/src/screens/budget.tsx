@@ -1,10 +1,12 @@
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../api/client';
-import { useAct } from '../app/act';
+import { useRefresh } from '../app/act';
 import { compact, formatAmount, formatMicros } from '../lib/format';
+import { ConfirmButton } from '../ui/confirm';
 import { Dialog } from '../ui/dialog';
 import { Button, Facts, Field, Tag } from '../ui/kit';
 import { Failure } from '../ui/states';
+import { useNotify } from '../ui/toast';
 
 const UNITS = [
   ['micros', formatMicros],
@@ -49,7 +51,7 @@ export function BudgetFacts({ budget }: { budget: Schemas['Budget'] }) {
               {worst >= 1 && (
                 <>
                   {' '}
-                  <Tag tone="bad">exhausted</Tag>
+                  <Tag tone="bad">spent</Tag>
                 </>
               )}
             </span>,
@@ -72,7 +74,8 @@ export function BudgetDialog({
   budget?: Schemas['Budget'];
   onClose: () => void;
 }) {
-  const act = useAct('budgets', 'inbox');
+  const notify = useNotify();
+  const refresh = useRefresh('budgets', 'inbox');
   const l = budget?.limit;
   const [form, setForm] = useState({
     dollars: l?.micros ? String(l.micros / 1e6) : '',
@@ -82,7 +85,10 @@ export function BudgetDialog({
   });
   const [error, setError] = useState<unknown>(null);
   const params = { path: { subject } };
+  const amounts = [form.dollars, form.tokens, form.calls];
+  const hasLimit = Boolean(l?.millis) || amounts.some((x) => Number(x) > 0);
   const save = async () => {
+    setError(null);
     try {
       await ok(
         api.PUT('/api/budgets/{subject}', {
@@ -99,7 +105,8 @@ export function BudgetDialog({
           },
         }),
       );
-      await act(Promise.resolve(), 'Saved');
+      notify.done('Saved');
+      refresh();
       onClose();
     } catch (e) {
       setError(e);
@@ -112,6 +119,7 @@ export function BudgetDialog({
           id={id}
           className="input"
           type="number"
+          autoFocus={key === 'dollars'}
           min="0"
           step={step}
           placeholder="no limit"
@@ -130,7 +138,6 @@ export function BudgetDialog({
           void save();
         }}
       >
-        {error !== null && <Failure error={error} />}
         {number('dollars', 'Dollars', 'any')}
         {number('tokens', 'Tokens', '1')}
         {number('calls', 'Calls', '1')}
@@ -147,21 +154,26 @@ export function BudgetDialog({
             </select>
           )}
         </Field>
+        {!hasLimit && <p className="small soft">Give at least one limit{budget ? ', or delete the budget' : ''}.</p>}
+        {error !== null && <Failure error={error} />}
         <div className="actions">
           {budget && (
-            <Button
+            <ConfirmButton
+              label="Delete"
               kind="bad"
-              onClick={() =>
-                void act(ok(api.DELETE('/api/budgets/{subject}', { params })), 'Deleted').then(
-                  (done) => done && onClose(),
-                )
-              }
+              title={`Delete the budget of ${name}?`}
+              done="Deleted"
+              run={async () => {
+                await ok(api.DELETE('/api/budgets/{subject}', { params }));
+                refresh();
+                onClose();
+              }}
             >
-              Delete
-            </Button>
+              <p>{subject === 'workspace' ? 'There is no limit then.' : "Only the workspace's budget limits it then."}</p>
+            </ConfirmButton>
           )}
           <Button onClick={onClose}>Cancel</Button>
-          <Button kind="main" type="submit">
+          <Button kind="main" type="submit" disabled={!hasLimit}>
             Save
           </Button>
         </div>

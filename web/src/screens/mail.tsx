@@ -81,7 +81,7 @@ export function MailScreen() {
                   ) : (
                     <div className="panel">
                       <Empty title="No mail is open">
-                        <p>Choose a mail of the list.</p>
+                        <p>Choose a mail from the list.</p>
                       </Empty>
                     </div>
                   )}

@@ -2,9 +2,10 @@ import { useState } from 'react';
 import { Link } from '@tanstack/react-router';
 import { useQueryClient } from '@tanstack/react-query';
 import { api, ok, type Schemas } from '../api/client';
-import { useAct } from '../app/act';
+import { useAct, useRefresh } from '../app/act';
 import { useAgentName } from '../app/data';
 import { useAccess } from '../app/session';
+import { ConfirmButton } from '../ui/confirm';
 import { Dialog } from '../ui/dialog';
 import { Button, Field, Page, Panel, Ready, Tag, useLive } from '../ui/kit';
 import { usePages } from '../ui/paged';
@@ -38,6 +39,12 @@ export function MemoryScreen() {
   );
   const act = useAct('note-sets', 'notes');
   const tidy = () => act(ok(api.POST('/api/notes/consolidate', {})), 'Compared; what it proposes waits below');
+  const [isDeletedOpen, setDeletedOpen] = useState(false);
+  const add = can('member') && (
+    <Button kind="main" onClick={() => setAdding(true)}>
+      New note
+    </Button>
+  );
   const shown: Schemas['Note'][] | undefined = q ? (found.data?.notes ?? undefined) : rows;
   return (
     <Page
@@ -53,17 +60,14 @@ export function MemoryScreen() {
             onChange={(e) => setSearch(e.target.value)}
           />
           {can('member') && <Button onClick={() => void tidy()}>Find duplicates</Button>}
-          {can('member') && (
-            <Button kind="main" onClick={() => setAdding(true)}>
-              New note
-            </Button>
-          )}
+          <Button onClick={() => setDeletedOpen(true)}>Deleted notes</Button>
+          {add}
         </>
       }
     >
       <Proposed />
       {q && found.isError ? (
-        <Failure error={found.error} />
+        <Failure error={found.error} retry={() => void found.refetch()} />
       ) : query.isError ? (
         <Failure error={query.error} retry={() => void query.refetch()} />
       ) : !shown ? (
@@ -72,6 +76,7 @@ export function MemoryScreen() {
         <div className="panel">
           <Empty title={q ? 'No note matches' : 'No notes yet'}>
             <p>{q ? 'Try other words.' : 'Notes are what agents remember of you. They and you can write them.'}</p>
+            {!q && add}
           </Empty>
         </div>
       ) : (
@@ -87,6 +92,7 @@ export function MemoryScreen() {
         </div>
       )}
       {isAdding && <NewNote onClose={() => setAdding(false)} />}
+      {isDeletedOpen && <DeletedNotes onClose={() => setDeletedOpen(false)} />}
     </Page>
   );
 }
@@ -103,6 +109,7 @@ function Proposed() {
     },
     { topics: ['proposals', 'notes'] },
   );
+  if (query.isError) return <Failure error={query.error} retry={() => void query.refetch()} />;
   if (!query.data?.length) return null;
   return (
     <Panel title="Proposed changes of your notes">
@@ -123,21 +130,30 @@ function Proposed() {
   );
 }
 
+const LISTS = ['notes', 'note-search', 'note-history', 'deleted-notes'];
+
+// useRestore returns a function that takes the deletion of a note back.
+function useRestore() {
+  const act = useAct(...LISTS);
+  return (id: string) => act(ok(api.POST('/api/notes/{id}/restore', { params: { path: { id } } })), 'Restored');
+}
+
 function NoteCard({ note }: { note: Schemas['Note'] }) {
   const { can } = useAccess();
   const notify = useNotify();
-  const queries = useQueryClient();
-  const [open, setOpen] = useState<'' | 'history' | 'forget' | 'edit'>('');
+  const refresh = useRefresh(...LISTS);
+  const restore = useRestore();
+  const act = useAct(...LISTS);
+  const [open, setOpen] = useState<'' | 'history' | 'edit'>('');
   const params = { path: { id: note.id } };
-  const act = async (request: Promise<unknown>, text: string) => {
-    setOpen('');
+  const remove = async () => {
     try {
-      await request;
-      notify.done(text);
+      await ok(api.DELETE('/api/notes/{id}', { params }));
+      notify.done('Deleted', { label: 'Undo', run: () => void restore(note.id) });
     } catch (e) {
       notify.failed(e);
     }
-    void queries.invalidateQueries({ predicate: (k) => ['notes', 'note-search'].includes(String(k.queryKey[0])) });
+    refresh();
   };
   return (
     <article className="panel">
@@ -176,15 +192,17 @@ function NoteCard({ note }: { note: Schemas['Note'] }) {
                 >
                   {note.pinned ? 'Unpin' : 'Pin'}
                 </Button>
-                <Button
-                  kind="quiet"
-                  onClick={() => void act(ok(api.DELETE('/api/notes/{id}', { params })), 'Deleted; it can be restored')}
-                >
+                <Button kind="quiet" onClick={() => void remove()}>
                   Delete
                 </Button>
-                <Button kind="quiet" onClick={() => setOpen('forget')}>
-                  Forget…
-                </Button>
+                <ConfirmButton
+                  label="Forget"
+                  title="Forget this note for good?"
+                  done="Forgotten"
+                  run={() => ok(api.POST('/api/notes/{id}/forget', { params })).finally(refresh)}
+                >
+                  <p>The note and every quote of it are erased. This cannot be undone.</p>
+                </ConfirmButton>
               </>
             )}
           </span>
@@ -192,28 +210,59 @@ function NoteCard({ note }: { note: Schemas['Note'] }) {
       </div>
       {open === 'history' && <NoteHistory id={note.id} onClose={() => setOpen('')} />}
       {open === 'edit' && <EditNote note={note} onClose={() => setOpen('')} />}
-      {open === 'forget' && (
-        <Dialog title="Forget this note for good?" onClose={() => setOpen('')}>
-          <p>The note and every quote of it are erased. This cannot be undone.</p>
-          <div className="actions">
-            <Button onClick={() => setOpen('')}>Cancel</Button>
-            <Button
-              kind="bad"
-              onClick={() => void act(ok(api.POST('/api/notes/{id}/forget', { params })), 'Forgotten')}
-            >
-              Forget
-            </Button>
-          </div>
-        </Dialog>
-      )}
     </article>
   );
 }
 
+// DeletedNotes lists deleted notes, and restores them.
+function DeletedNotes({ onClose }: { onClose: () => void }) {
+  const { can } = useAccess();
+  const restore = useRestore();
+  const { query, rows, more } = usePages(
+    ['deleted-notes'],
+    { topics: ['notes'] },
+    (cursor, signal) => ok(api.GET('/api/notes', { params: { query: { cursor, limit: 200, history: true } }, signal })),
+    (page) => (page.notes ?? []).filter((n) => n.deleted_at),
+  );
+  return (
+    <Dialog title="Deleted notes" wide onClose={onClose}>
+      {query.isError ? (
+        <Failure error={query.error} retry={() => void query.refetch()} />
+      ) : !rows ? (
+        <Loading />
+      ) : rows.length === 0 && !query.hasNextPage ? (
+        <p className="soft">No note is deleted. What was forgotten is erased, and is not listed here.</p>
+      ) : (
+        <ul className="stack">
+          {rows.map((n) => (
+            <li key={n.id} className="row">
+              <span className="grow">
+                <span className="break">
+                  <Inert text={n.content} />
+                </span>{' '}
+                <span className="small faint">
+                  deleted <Ago time={n.deleted_at} />
+                </span>
+              </span>
+              {can('member') && <Button onClick={() => void restore(n.id)}>Restore</Button>}
+            </li>
+          ))}
+        </ul>
+      )}
+      <div className="actions">
+        {query.hasNextPage && <Button onClick={more}>Show more</Button>}
+        <Button onClick={onClose}>Close</Button>
+      </div>
+    </Dialog>
+  );
+}
+
 function EditNote({ note, onClose }: { note: Schemas['Note']; onClose: () => void }) {
-  const act = useAct('notes', 'note-search', 'note-history');
+  const notify = useNotify();
+  const refresh = useRefresh(...LISTS);
   const [content, setContent] = useState(note.content);
   const [tags, setTags] = useState((note.tags ?? []).join(', '));
+  const [error, setError] = useState<unknown>(null);
   const save = async () => {
     const body = {
       content,
@@ -222,7 +271,14 @@ function EditNote({ note, onClose }: { note: Schemas['Note']; onClose: () => voi
         .map((t) => t.trim())
         .filter(Boolean),
     };
-    if (await act(ok(api.PATCH('/api/notes/{id}', { params: { path: { id: note.id } }, body })), 'Changed')) onClose();
+    try {
+      await ok(api.PATCH('/api/notes/{id}', { params: { path: { id: note.id } }, body }));
+      notify.done('Changed');
+      onClose();
+    } catch (e) {
+      setError(e);
+    }
+    refresh();
   };
   return (
     <Dialog title="Edit note" onClose={onClose}>
@@ -233,7 +289,7 @@ function EditNote({ note, onClose }: { note: Schemas['Note']; onClose: () => voi
           void save();
         }}
       >
-        <Field label="Text">
+        <Field label="Text" name="content">
           {(id) => (
             <textarea
               id={id}
@@ -244,9 +300,10 @@ function EditNote({ note, onClose }: { note: Schemas['Note']; onClose: () => voi
             />
           )}
         </Field>
-        <Field label="Tags, with commas between">
+        <Field label="Tags, with commas between" name="tags">
           {(id) => <input id={id} className="input" value={tags} onChange={(e) => setTags(e.target.value)} />}
         </Field>
+        {error !== null && <Failure error={error} />}
         <div className="actions">
           <Button onClick={onClose}>Cancel</Button>
           <Button kind="main" type="submit" disabled={content.trim() === ''}>
@@ -346,8 +403,7 @@ function NewNote({ onClose }: { onClose: () => void }) {
           void save();
         }}
       >
-        {error !== null && <Failure error={error} />}
-        <Field label="What to remember">
+        <Field label="What to remember" name="content">
           {(id) => (
             <textarea
               id={id}
@@ -358,6 +414,7 @@ function NewNote({ onClose }: { onClose: () => void }) {
             />
           )}
         </Field>
+        {error !== null && <Failure error={error} />}
         <div className="actions">
           <Button onClick={onClose}>Cancel</Button>
           <Button kind="main" type="submit" disabled={content.trim() === ''}>

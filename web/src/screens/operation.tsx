@@ -4,6 +4,7 @@ import { api, ok, type Schemas } from '../api/client';
 import { useAgentName } from '../app/data';
 import { useAccess } from '../app/session';
 import { formatAmount } from '../lib/format';
+import { sentence } from '../lib/problem';
 import { PreviewView } from '../ui/diff';
 import { ArgsView, JSONView } from '../ui/json';
 import { Button, Facts, Page, Panel, Ready, StateTag, useLive } from '../ui/kit';
@@ -23,11 +24,16 @@ export function OperationScreen() {
   );
   const op = query.data;
   return (
-    <Page title={op ? op.tool : 'Operation'} tag={op && <StateTag state={op.state} />}>
+    <Page
+      back={op?.run_id ? <Link to="/runs/$id" params={{ id: op.run_id }}>Run</Link> : <Link to="/inbox">Inbox</Link>}
+      title={op ? op.tool : 'Operation'}
+      tag={op && <StateTag state={op.state} />}
+    >
       <Ready query={query}>
         {(op) => (
           <div className="cols">
             <div className="stack">
+              <Undoes op={op} />
               {op.state === 'unknown' && !op.resolution && <UnknownCard operation={op} />}
               <Request op={op} />
               <Result op={op} />
@@ -182,7 +188,11 @@ function Result({ op }: { op: Schemas['Operation'] }) {
         ) : thread.isPending ? (
           <Loading rows={2} />
         ) : (
-          !op.message && <p className="faint">No result yet.</p>
+          !op.message && (
+            <p className="faint">
+              {op.state === 'committed' ? 'It returned nothing that is kept.' : 'No result yet.'}
+            </p>
+          )
         )}
       </div>
     </Panel>
@@ -232,12 +242,53 @@ function Ladder({ op }: { op: Schemas['Operation'] }) {
   );
 }
 
+// useUndoes returns the operation that a call undoes, if it is an undo.
+function useUndoes(op: Schemas['Operation']): string | undefined {
+  const info = useThread(op).data?.call?.metadata as { undoes?: string } | undefined;
+  return info?.undoes;
+}
+
+// Undoes says that a call is the undo of another one.
+function Undoes({ op }: { op: Schemas['Operation'] }) {
+  const id = useUndoes(op);
+  const undone = useLive(
+    ['operation', id],
+    (signal) => ok(api.GET('/api/operations/{id}', { params: { path: { id: id ?? '' } }, signal })),
+    { topics: ['operations'], id },
+    { enabled: id !== undefined },
+  );
+  if (id === undefined) return null;
+  return (
+    <section className="panel" aria-label="What this call reverses">
+      <p className="body">
+        {op.state === 'committed' ? 'This call undid ' : 'This call is to undo '}
+        <Link to="/operations/$id" params={{ id }}>
+          {undone.data ? <span className="mono">{undone.data.tool}</span> : 'another call'}
+        </Link>
+        {undone.data && (
+          <>
+            , made <Ago time={undone.data.created_at} />
+          </>
+        )}
+        .
+      </p>
+    </section>
+  );
+}
+
+/** undoneText says what came of an undo. */
+export function undoneText(result: { approval_id?: string; proposal_id?: string }): string {
+  if (result.approval_id) return 'The undo waits for approval in the inbox';
+  return result.proposal_id ? 'The undo is a proposal in the inbox' : 'Undone';
+}
+
 // UndoPanel shows the call that reverses the operation and what it would change, and makes it.
 function UndoPanel({ op }: { op: Schemas['Operation'] }) {
   const { can } = useAccess();
   const notify = useNotify();
   const navigate = useNavigate();
   const [isBusy, setBusy] = useState(false);
+  const isUndo = useUndoes(op) !== undefined;
   const plan = useLive(
     ['undo-plan', op.id],
     (signal) => ok(api.GET('/api/operations/{id}/undo', { params: { path: { id: op.id } }, signal })),
@@ -249,13 +300,7 @@ function UndoPanel({ op }: { op: Schemas['Operation'] }) {
     setBusy(true);
     try {
       const result = await ok(api.POST('/api/operations/{id}/undo', { params: { path: { id: op.id } } }));
-      notify.done(
-        result.approval_id
-          ? 'The undo waits for approval in the inbox'
-          : result.proposal_id
-            ? 'The undo is a proposal in the inbox'
-            : 'Undone',
-      );
+      notify.done(undoneText(result));
       if (result.operation_id) void navigate({ to: '/operations/$id', params: { id: result.operation_id } });
     } catch (e) {
       notify.failed(e);
@@ -268,8 +313,8 @@ function UndoPanel({ op }: { op: Schemas['Operation'] }) {
         title="Undo"
         aside={
           plan.data?.can_undo && (
-            <Button kind="main" disabled={isBusy} onClick={() => void run()}>
-              Undo
+            <Button kind={isUndo ? 'quiet' : 'main'} disabled={isBusy} onClick={() => !isBusy && void run()}>
+              {isUndo ? 'Undo the undo' : 'Undo'}
             </Button>
           )
         }
@@ -280,25 +325,48 @@ function UndoPanel({ op }: { op: Schemas['Operation'] }) {
               p.can_undo && p.undo ? (
                 <>
                   <p className="soft">
-                    Reeve makes the call <code>{p.undo.tool}</code> to reverse it. The gate checks it like any other
-                    call.
+                    Reeve makes the call <code>{p.undo.tool}</code> to reverse it. It is checked like any other call.
                   </p>
                   {p.preview ? <PreviewView preview={p.preview} /> : <ArgsView args={JSON.stringify(p.undo.args)} />}
                 </>
               ) : (
-                <p className="soft">
-                  This cannot be undone: <Inert text={p.why ?? ''} />.{' '}
-                  {p.undone_by && (
-                    <Link to="/operations/$id" params={{ id: p.undone_by }}>
-                      See the undo
-                    </Link>
-                  )}
-                </p>
+                <WhyNot plan={p} />
               )
             }
           </Ready>
         </div>
       </Panel>
     </section>
+  );
+}
+
+function WhyNot({ plan }: { plan: Schemas['UndoPlan'] }) {
+  const id = plan.undone_by;
+  const undo = useLive(
+    ['operation', id],
+    (signal) => ok(api.GET('/api/operations/{id}', { params: { path: { id: id ?? '' } }, signal })),
+    { topics: ['operations'], id },
+    { enabled: id !== undefined },
+  );
+  if (id === undefined)
+    return (
+      <p className="soft">
+        This cannot be undone: <Inert text={plan.why ?? ''} />.
+      </p>
+    );
+  return (
+    <p className="soft">
+      {undo.data?.state === 'committed' ? (
+        <>
+          Undone <Ago time={undo.data.updated_at} />
+        </>
+      ) : (
+        <Inert text={sentence(plan.why ?? '').replace(/\.$/, '')} />
+      )}
+      .{' '}
+      <Link to="/operations/$id" params={{ id }}>
+        See the undo
+      </Link>
+    </p>
   );
 }

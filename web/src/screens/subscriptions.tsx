@@ -1,69 +1,110 @@
 import { useState } from 'react';
 import { Link } from '@tanstack/react-router';
 import { useQueryClient } from '@tanstack/react-query';
-import { api, ok, type Schemas } from '../api/client';
+import { api, ok } from '../api/client';
+import { useRefresh } from '../app/act';
 import { useAgents } from '../app/data';
 import { useAccess } from '../app/session';
+import { ConfirmButton } from '../ui/confirm';
 import { Dialog } from '../ui/dialog';
 import { Button, Field, Page, Ready, Tag, useLive } from '../ui/kit';
 import { Empty, Failure } from '../ui/states';
 import { Ago, Inert } from '../ui/text';
-import { useNotify } from '../ui/toast';
 
 const WATCHES = { key: 'a kind of thing', subtype: 'a kind of change', id: 'one thing' } as const;
+
+const NAME_HELP = {
+  key: 'Such as TASK: all tasks. The list has all names.',
+  subtype: 'What changes, a dot, and its new state: task.done.',
+  id: 'The id of a task, category, schedule or agent, such as task_…',
+} as const;
+
+// KNOWN lists the names that docs/wakes.md explains.
+const KNOWN: Record<keyof typeof WATCHES, string[]> = {
+  key: [
+    'TASK',
+    'CATEGORY',
+    'LABEL',
+    'CHECKLIST',
+    'TIME_ENTRY',
+    'DAY_PLAN',
+    'RATING',
+    'AGENT_STATE',
+    'SCHEDULE',
+    'SCHEDULE_FIRED',
+    'SCHEDULE_ENDED',
+    'FILE',
+    'SESSION_FILE',
+    'SCRATCHPAD',
+    'MEDIA',
+    'NOTIFICATION',
+    'AGENT',
+    'AGENT_MESSAGE',
+  ],
+  subtype: [
+    'task.open',
+    'task.groomed',
+    'task.in_progress',
+    'task.blocked',
+    'task.on_hold',
+    'task.done',
+    'task.rejected',
+    'time_entry.running',
+    'time_entry.ended',
+    'rating.task',
+    'agent.created',
+    'agent.changed',
+    'agent.destroyed',
+    'agent_message.timer',
+    'schedule_fired.timer',
+    'schedule_fired.recovery_catchup',
+    'schedule_ended.completed',
+    'schedule_ended.failed',
+  ],
+  id: [],
+};
 
 /** SubscriptionsScreen lists the changes that agents watch. */
 export function SubscriptionsScreen() {
   const { can } = useAccess();
   const agents = useAgents();
-  const notify = useNotify();
-  const queries = useQueryClient();
+  const refresh = useRefresh('subscriptions');
   const ids = agents.data?.agents?.map((a) => a.id) ?? [];
   const query = useLive(
-    ['subscriptions', ids],
+    ['subscriptions'],
     async (signal) => {
+      const all = await ok(api.GET('/api/agents', { params: { query: { limit: 500 } }, signal }));
       const lists = await Promise.all(
-        ids.map((agentId) =>
-          ok(api.GET('/api/agents/{agentId}/subscriptions', { params: { path: { agentId } }, signal })),
+        (all.agents ?? []).map((a) =>
+          ok(api.GET('/api/agents/{agentId}/subscriptions', { params: { path: { agentId: a.id } }, signal })),
         ),
       );
       return lists.flatMap((l) => l.subscriptions ?? []);
     },
-    { topics: ['subscriptions'] },
-    { enabled: agents.isSuccess },
+    { topics: ['subscriptions', 'agents'] },
   );
-  const remove = async (s: Schemas['Subscription']) => {
-    try {
-      await ok(api.DELETE('/api/subscriptions/{id}', { params: { path: { id: s.id } } }));
-      notify.done('Deleted');
-    } catch (e) {
-      notify.failed(e);
-    }
-    void queries.invalidateQueries({ queryKey: ['subscriptions'] });
-  };
   const [asked, setAsked] = useState<Asked | null>(null);
   const nameOf = (id: string) => agents.data?.agents?.find((a) => a.id === id)?.name ?? id;
+  const add = can('member') && ids.length > 0 && (
+    <Button kind="main" onClick={() => setAsked({ agent: ids[0] ?? '', class: 'key', name: 'TASK', predicate: '' })}>
+      New subscription
+    </Button>
+  );
   return (
-    <Page
-      title="Subscriptions"
-      actions={
-        can('member') &&
-        ids.length > 0 && (
-          <Button
-            kind="main"
-            onClick={() => setAsked({ agent: ids[0] ?? '', class: 'key', name: 'TASK', predicate: '' })}
-          >
-            New subscription
-          </Button>
-        )
-      }
-    >
+    <Page title="Subscriptions" actions={add}>
       <Ready query={query}>
         {(list) =>
           list.length === 0 ? (
             <div className="panel">
               <Empty title="No agent watches anything">
-                <p>A subscription wakes an agent when something changes.</p>
+                <p>
+                  A subscription wakes an agent when something changes: say which agent, and what it watches.
+                </p>
+                {add || (
+                  <Link className="btn" to="/agents">
+                    Agents
+                  </Link>
+                )}
               </Empty>
             </div>
           ) : (
@@ -120,9 +161,18 @@ export function SubscriptionsScreen() {
                             Test…
                           </Button>
                           {can('member') && (
-                            <Button kind="quiet" onClick={() => void remove(s)}>
-                              Delete
-                            </Button>
+                            <ConfirmButton
+                              label="Delete"
+                              title={`Stop ${nameOf(s.agent_id)} watching ${s.token.name}?`}
+                              done="Deleted"
+                              run={() =>
+                                ok(api.DELETE('/api/subscriptions/{id}', { params: { path: { id: s.id } } })).finally(
+                                  refresh,
+                                )
+                              }
+                            >
+                              <p>These changes no longer wake the agent. Its past runs stay.</p>
+                            </ConfirmButton>
                           )}
                         </span>
                       </td>
@@ -180,11 +230,16 @@ function Subscribe({ first, onClose }: { first: Asked; onClose: () => void }) {
           setTried({ ...form });
         }}
       >
-        {error !== null && <Failure error={error} />}
         <div className="row wrap top-row">
           <Field label="Agent">
             {(id) => (
-              <select id={id} className="input" value={form.agent} onChange={(e) => set({ agent: e.target.value })}>
+              <select
+                id={id}
+                className="input"
+                autoFocus
+                value={form.agent}
+                onChange={(e) => set({ agent: e.target.value })}
+              >
                 {agents.data?.agents?.map((a) => (
                   <option key={a.id} value={a.id}>
                     {a.name}
@@ -199,7 +254,10 @@ function Subscribe({ first, onClose }: { first: Asked; onClose: () => void }) {
                 id={id}
                 className="input"
                 value={form.class}
-                onChange={(e) => set({ class: e.target.value as 'key' })}
+                onChange={(e) => {
+                  const next = e.target.value as Asked['class'];
+                  set({ class: next, name: KNOWN[next][0] ?? '' });
+                }}
               >
                 {Object.entries(WATCHES).map(([value, label]) => (
                   <option key={value} value={value}>
@@ -209,12 +267,27 @@ function Subscribe({ first, onClose }: { first: Asked; onClose: () => void }) {
               </select>
             )}
           </Field>
-          <Field label="Name">
+          <Field label="Name" name="name">
             {(id) => (
-              <input id={id} className="input mono" value={form.name} onChange={(e) => set({ name: e.target.value })} />
+              <>
+                <input
+                  id={id}
+                  className="input mono"
+                  required
+                  list={`${id}-names`}
+                  value={form.name}
+                  onChange={(e) => set({ name: e.target.value })}
+                />
+                <datalist id={`${id}-names`}>
+                  {KNOWN[form.class].map((name) => (
+                    <option key={name} value={name} />
+                  ))}
+                </datalist>
+              </>
             )}
           </Field>
         </div>
+        <p className="small faint">{NAME_HELP[form.class]}</p>
         <Field label="Only when (CEL, optional)" help={'An expression over entity, such as entity.status == "done".'}>
           {(id) => (
             <textarea
@@ -227,11 +300,12 @@ function Subscribe({ first, onClose }: { first: Asked; onClose: () => void }) {
           )}
         </Field>
         {tried && <Trial asked={tried} />}
+        {error !== null && <Failure error={error} />}
         <div className="actions">
-          <Button onClick={onClose}>Close</Button>
+          <Button onClick={onClose}>{first.isKept ? 'Close' : 'Cancel'}</Button>
           <Button type="submit">Test on past changes</Button>
           {!first.isKept && can('member') && (
-            <Button kind="main" onClick={() => void save()}>
+            <Button kind="main" disabled={form.name.trim() === ''} onClick={() => void save()}>
               Subscribe
             </Button>
           )}
@@ -256,6 +330,7 @@ function Trial({ asked }: { asked: Asked }) {
       ),
     {},
   );
+  if (query.isError) return <Failure error={query.error} />; // the same test would fail again
   return (
     <Ready query={query}>
       {(list) => {
@@ -290,6 +365,14 @@ function Trial({ asked }: { asked: Asked }) {
                         {t.why && (
                           <div className="small soft">
                             <Inert text={t.why} />
+                            {t.why.includes('can see none') && (
+                              <>
+                                .{' '}
+                                <Link to="/agents/$id" params={{ id: asked.agent }}>
+                                  Give the agent the category
+                                </Link>
+                              </>
+                            )}
                           </div>
                         )}
                       </td>

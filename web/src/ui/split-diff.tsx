@@ -1,11 +1,29 @@
-import { useMemo } from 'react';
+import { useMemo, useSyncExternalStore } from 'react';
 import { parsePreview, type DiffLine, type FileDiff } from '../lib/diff';
-import { splitLines } from '../lib/split';
+import { plainPatch, splitLines } from '../lib/split';
+import { PreviewView } from './diff';
 import { Inert } from './text';
 
-/** SplitDiff shows a patch side by side, one box for each file: before on the left, after on the right. */
+const narrow = window.matchMedia('(max-width: 60rem)');
+
+function useNarrow(): boolean {
+  return useSyncExternalStore(
+    (onChange) => {
+      narrow.addEventListener('change', onChange);
+      return () => narrow.removeEventListener('change', onChange);
+    },
+    () => narrow.matches,
+  );
+}
+
+/**
+ * SplitDiff shows a patch side by side, one box for each file: before on the left, after on the right. In a narrow
+ * window it shows removed and added lines one below the other.
+ */
 export function SplitDiff({ patch }: { patch: string }) {
+  const isNarrow = useNarrow();
   const { files, notes } = useMemo(() => parsePreview(patch), [patch]);
+  if (isNarrow) return <PreviewView preview={plainPatch(patch)} />;
   return (
     <div className="stack tight">
       {files.length === 0 && (

@@ -10,6 +10,7 @@ import { Empty, Failure } from '../../ui/states';
 import { Ago, Inert } from '../../ui/text';
 import { useNotify } from '../../ui/toast';
 import { Categories } from './categories';
+import { ModelFields, Modes, type Config } from './config';
 
 /** AgentsScreen lists agents, and creates them. */
 export function AgentsScreen() {
@@ -52,7 +53,7 @@ export function AgentsScreen() {
                           <Inert text={a.name} />
                         </Link>
                       </td>
-                      <td>{a.stopped_at ? <Tag tone="bad">stopped</Tag> : <StateTag state={a.lifecycle} />}</td>
+                      <td>{a.stopped_at ? <Tag tone="wait">paused</Tag> : <StateTag state={a.lifecycle} />}</td>
                       <td>{a.kind}</td>
                       <td>{a.mode}</td>
                       <td>
@@ -82,10 +83,9 @@ function NewAgent({ onClose }: { onClose: () => void }) {
     name: '',
     kind: 'assistant',
     mode: 'hybrid',
-    model: '',
-    instructions: '',
     dollars: '',
   });
+  const [config, setConfig] = useState<Config>({});
   const [scope, setScope] = useState<string[]>([]);
   const { can } = useAccess();
   const categories = useLive(['categories'], (signal) => ok(api.GET('/api/journal/categories', { signal })), {
@@ -94,9 +94,7 @@ function NewAgent({ onClose }: { onClose: () => void }) {
   const [error, setError] = useState<unknown>(null);
   const set = (change: Partial<typeof form>) => setForm({ ...form, ...change });
   const save = async () => {
-    const config: Record<string, unknown> = {};
-    if (form.model.trim()) config.model = form.model.trim();
-    if (form.instructions.trim()) config.instructions = form.instructions.trim();
+    setError(null);
     try {
       const agent = await ok(
         api.POST('/api/agents', {
@@ -135,13 +133,13 @@ function NewAgent({ onClose }: { onClose: () => void }) {
           void save();
         }}
       >
-        {error !== null && <Failure error={error} />}
-        <Field label="Name" help="Letters, digits and dashes.">
+        <Field label="Name" name="name" help="Letters, digits and dashes.">
           {(id) => (
             <input
               id={id}
               className="input"
               autoFocus
+              required
               value={form.name}
               onChange={(e) => set({ name: e.target.value })}
             />
@@ -159,30 +157,8 @@ function NewAgent({ onClose }: { onClose: () => void }) {
             </select>
           )}
         </Field>
-        <Field label="Mode">
-          {(id) => (
-            <select id={id} className="input" value={form.mode} onChange={(e) => set({ mode: e.target.value })}>
-              <option value="hybrid">hybrid: chats, and wakes by itself</option>
-              <option value="autonomous">autonomous: wakes by itself</option>
-              <option value="interactive">interactive: only chats</option>
-            </select>
-          )}
-        </Field>
-        <Field label="Model (optional)" help="Such as anthropic/claude-sonnet-4-5. Empty: the server's default.">
-          {(id) => (
-            <input id={id} className="input mono" value={form.model} onChange={(e) => set({ model: e.target.value })} />
-          )}
-        </Field>
-        <Field label="Instructions (optional)">
-          {(id) => (
-            <textarea
-              id={id}
-              className="input"
-              value={form.instructions}
-              onChange={(e) => set({ instructions: e.target.value })}
-            />
-          )}
-        </Field>
+        <Modes value={form.mode} onChange={(mode) => set({ mode })} />
+        <ModelFields config={config} onChange={setConfig} />
         <Categories list={categories.data?.categories ?? []} chosen={scope} onChange={setScope} />
         {can('owner') && (
           <Field label="Budget in dollars (optional)" help="When it is spent, calls wait for a person.">
@@ -200,6 +176,7 @@ function NewAgent({ onClose }: { onClose: () => void }) {
           </Field>
         )}
         <p className="small soft">Every call that changes something asks you first. You can change that per tool.</p>
+        {error !== null && <Failure error={error} />}
         <div className="actions">
           <Button onClick={onClose}>Cancel</Button>
           <Button kind="main" type="submit" disabled={form.name.trim() === ''}>

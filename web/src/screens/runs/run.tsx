@@ -1,40 +1,36 @@
 import { useMemo, useState } from 'react';
 import { Link, useParams } from '@tanstack/react-router';
 import { api, ok, type Schemas } from '../../api/client';
+import { useRefresh } from '../../app/act';
 import { useAgentName } from '../../app/data';
 import { useAccess } from '../../app/session';
-import { formatAmount, formatDuration, formatTime } from '../../lib/format';
+import { formatAmount, formatDuration, formatTime, some } from '../../lib/format';
 import { compactRows, layoutTimeline, span, type TimelineRow } from '../../lib/timeline';
-import { Dialog } from '../../ui/dialog';
-import { JSONView } from '../../ui/json';
-import { Button, Facts, Page, Panel, Ready, StateTag, Tag, useLive } from '../../ui/kit';
-import { Empty, Failure } from '../../ui/states';
+import { ConfirmButton } from '../../ui/confirm';
+import { Facts, Page, Panel, Ready, StateTag, Tag, useLive } from '../../ui/kit';
+import { Empty } from '../../ui/states';
 import { Ago, Id, Inert } from '../../ui/text';
 import { VirtualList } from '../../ui/virtual';
-import { subtitle } from '../inbox/entries';
-import { useDecision } from '../inbox/other-cards';
+import { Elapsed } from './elapsed';
 import { REASONS } from './runs';
+import { StepDialog } from './step';
+import { UndoButton } from './undo';
 
 /** RunScreen shows one run: facts, the timeline of its steps, and its result. */
 export function RunScreen() {
   const { id } = useParams({ from: '/runs/$id' });
   const { can } = useAccess();
   const nameOf = useAgentName();
-  const { isBusy, decide } = useDecision();
-  const [isCancelling, setCancelling] = useState(false);
-  const [isUndoing, setUndoing] = useState(false);
+  const refresh = useRefresh('run', 'runs', 'inbox');
   const query = useLive(['run', id], (signal) => ok(api.GET('/api/runs/{id}', { params: { path: { id } }, signal })), {
     topics: ['runs'],
     id,
   });
   const run = query.data;
   const isOpen = run?.state === 'running' || run?.state === 'parked';
-  const cancel = () => {
-    setCancelling(false);
-    void decide(() => ok(api.POST('/api/runs/{id}/cancel', { params: { path: { id } } })), 'The run is cancelled');
-  };
   return (
     <Page
+      back={<Link to="/runs">Runs</Link>}
       title={
         run ? (
           <>
@@ -49,15 +45,20 @@ export function RunScreen() {
         run &&
         can('member') &&
         (isOpen ? (
-          <Button kind="bad" disabled={isBusy} onClick={() => setCancelling(true)}>
-            Cancel run
-          </Button>
+          <ConfirmButton
+            label="Cancel run"
+            kind="bad"
+            title="Cancel this run?"
+            done="The run is cancelled"
+            run={() => ok(api.POST('/api/runs/{id}/cancel', { params: { path: { id } } })).finally(refresh)}
+          >
+            <p>Its open calls end with a result that says so. Calls that were already sent cannot be recalled.</p>
+          </ConfirmButton>
         ) : (
-          <Button onClick={() => setUndoing(true)}>Undo run…</Button>
+          <UndoButton id={id} />
         ))
       }
     >
-      {isUndoing && <UndoDialog id={id} onClose={() => setUndoing(false)} />}
       <Ready query={query}>
         {(run) => (
           <>
@@ -66,106 +67,12 @@ export function RunScreen() {
           </>
         )}
       </Ready>
-      {isCancelling && (
-        <Dialog title="Cancel this run?" onClose={() => setCancelling(false)}>
-          <p>Its open calls end with a result that says so. Calls that were already sent cannot be recalled.</p>
-          <div className="actions">
-            <Button onClick={() => setCancelling(false)}>Keep it</Button>
-            <Button kind="bad" onClick={cancel}>
-              Cancel run
-            </Button>
-          </div>
-        </Dialog>
-      )}
     </Page>
-  );
-}
-
-// UndoDialog lists what an undo of the run does, in its order, and what cannot be undone; then it undoes.
-function UndoDialog({ id, onClose }: { id: string; onClose: () => void }) {
-  const [done, setDone] = useState<Schemas['UndoPlan'][] | null>(null);
-  const [error, setError] = useState<unknown>(null);
-  const [isBusy, setBusy] = useState(false);
-  const plan = useLive(
-    ['run-undo', id],
-    (signal) => ok(api.GET('/api/runs/{id}/undo', { params: { path: { id } }, signal })),
-    {},
-  );
-  const undo = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      setDone((await ok(api.POST('/api/runs/{id}/undo', { params: { path: { id } } }))).steps ?? []);
-    } catch (e) {
-      setError(e);
-    }
-    setBusy(false);
-  };
-  return (
-    <Dialog title="Undo this run?" wide onClose={onClose}>
-      <Ready query={plan}>
-        {(data) => {
-          const steps = done ?? data.steps ?? [];
-          const possible = steps.filter((s) => s.can_undo);
-          const rest = steps.filter((s) => !s.can_undo);
-          return (
-            <>
-              {steps.length === 0 && <p>This run changed nothing.</p>}
-              {!done && possible.length > 0 && (
-                <p className="soft">
-                  The latest change is undone first. The gate checks each undo like any other call.
-                </p>
-              )}
-              {done ? (
-                <UndoList label="What came of it" steps={steps} />
-              ) : (
-                <>
-                  {possible.length > 0 && <UndoList label="Is undone, in this order" steps={possible} />}
-                  {rest.length > 0 && <UndoList label="Cannot be undone" steps={rest} />}
-                </>
-              )}
-              {error !== null && <Failure error={error} />}
-              <div className="actions">
-                <Button onClick={onClose}>{done || possible.length === 0 ? 'Close' : 'Cancel'}</Button>
-                {!done && possible.length > 0 && (
-                  <Button kind="main" disabled={isBusy} onClick={() => void undo()}>
-                    Undo {possible.length} {possible.length === 1 ? 'change' : 'changes'}
-                  </Button>
-                )}
-              </div>
-            </>
-          );
-        }}
-      </Ready>
-    </Dialog>
-  );
-}
-
-function UndoList({ label, steps }: { label: string; steps: Schemas['UndoPlan'][] }) {
-  return (
-    <section aria-label={label}>
-      <h3>{label}</h3>
-      <ol className="undo-list">
-        {steps.slice(0, 500).map((s) => (
-          <li key={s.operation_id}>
-            <Link className="mono" to="/operations/$id" params={{ id: s.operation_id }}>
-              {s.tool}
-            </Link>
-            <span className="soft cut">
-              <Inert text={subtitle(s.undo ? JSON.stringify(s.undo.args) : undefined)} />
-            </span>
-            <span className="soft">{s.why && <Inert text={s.why} />}</span>
-          </li>
-        ))}
-      </ol>
-      {steps.length > 500 && <p className="small soft">and {steps.length - 500} more</p>}
-    </section>
   );
 }
 
 function RunFacts({ run }: { run: Schemas['Run'] }) {
   const nameOf = useAgentName();
-  const end = run.finished_at ? Date.parse(run.finished_at) : Date.now();
   return (
     <div className="panel">
       <div className="body stack">
@@ -190,7 +97,7 @@ function RunFacts({ run }: { run: Schemas['Run'] }) {
                 {formatTime(run.started_at)} (<Ago time={run.started_at} />)
               </span>,
             ],
-            ['Duration', formatDuration(end - Date.parse(run.started_at))],
+            ['Duration', <Elapsed key="d" from={run.started_at} to={run.finished_at} />],
             ['Cost', formatAmount(run.spent)],
             ['Attempts', run.attempts > 1 ? String(run.attempts) : ''],
             ['Code', run.code],
@@ -312,7 +219,8 @@ function Timeline({ run }: { run: Schemas['Run'] }) {
               </div>
               {isCompact && shown.length < rows.length && (
                 <footer className="small soft">
-                  {rows.length - shown.length} short steps that went well are left out.
+                  {some(rows.length - shown.length, 'short step')} that went well{' '}
+                  {rows.length - shown.length === 1 ? 'is' : 'are'} left out.
                 </footer>
               )}
             </>
@@ -351,7 +259,7 @@ function Step({
             <Inert text={row.detail.slice(0, 160)} />
           </span>
         </span>
-        {row.attempts > 1 && <Tag tone="wait">{row.attempts} tries</Tag>}
+        {row.attempts > 1 && <Tag tone="wait">{some(row.attempts, 'try', 'tries')}</Tag>}
       </span>
       <span className="wf-track">
         <span className={`wf-bar ${row.tone}`} style={{ left: `${left}%`, width: `${width}%` }} />
@@ -360,50 +268,5 @@ function Step({
         {row.end === undefined ? 'waits' : row.end === row.start ? '' : formatDuration(row.end - row.start)}
       </span>
     </button>
-  );
-}
-
-function StepDialog({ row, onClose }: { row: TimelineRow; onClose: () => void }) {
-  return (
-    <Dialog title={row.label} wide onClose={onClose}>
-      <Facts
-        facts={[
-          ['At', formatTime(new Date(row.start).toISOString())],
-          ['Duration', row.end === undefined ? 'still open' : formatDuration(row.end - row.start)],
-          ['Tries', row.attempts > 1 ? String(row.attempts) : ''],
-          [
-            'Error',
-            row.isFailed && (
-              <span className="minus">
-                <Inert text={row.detail} />
-              </span>
-            ),
-          ],
-          [
-            'Operation',
-            row.operation && (
-              <Link key="o" to="/operations/$id" params={{ id: row.operation }}>
-                explain, undo <Id id={row.operation} />
-              </Link>
-            ),
-          ],
-        ]}
-      />
-      {row.text && (
-        <>
-          <h3>{row.kind === 'call' ? 'Arguments' : 'Text'}</h3>
-          <JSONView text={row.text} label="Text" />
-        </>
-      )}
-      {row.result && (
-        <>
-          <h3>Result</h3>
-          <JSONView text={row.result} label="Result" />
-        </>
-      )}
-      <div className="actions">
-        <Button onClick={onClose}>Close</Button>
-      </div>
-    </Dialog>
   );
 }

@@ -3,12 +3,13 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { api, ok, type Schemas } from '../../api/client';
 import { useAgentName, useAgents } from '../../app/data';
 import { useKeys } from '../../app/keyboard';
-import { formatAmount, formatDuration } from '../../lib/format';
+import { formatAmount } from '../../lib/format';
 import { Button, Page, StateTag } from '../../ui/kit';
 import { usePages } from '../../ui/paged';
 import { Empty, Failure, Loading } from '../../ui/states';
 import { Ago, Inert } from '../../ui/text';
 import { VirtualList } from '../../ui/virtual';
+import { Elapsed } from './elapsed';
 
 const STATES = ['running', 'parked', 'completed', 'failed', 'cancelled'] as const;
 type RunState = (typeof STATES)[number];
@@ -155,7 +156,6 @@ export function reasonOf(run: { reason: string; input?: string }): string {
 }
 
 function RunRow({ run, name }: { run: Schemas['Run']; name: string }) {
-  const end = run.finished_at ? Date.parse(run.finished_at) : Date.now();
   return (
     <Link className="list-row runs-row" to="/runs/$id" params={{ id: run.id }}>
       <span>
@@ -167,7 +167,9 @@ function RunRow({ run, name }: { run: Schemas['Run']; name: string }) {
       <span className="cut soft wide-only">
         <Inert text={reasonOf(run)} />
       </span>
-      <span className="num soft">{formatDuration(end - Date.parse(run.started_at))}</span>
+      <span className="soft">
+        <Elapsed from={run.started_at} to={run.finished_at} />
+      </span>
       <span className="num soft cut wide-only">{formatAmount(run.spent)}</span>
       <span className="soft wide-only">
         <Ago time={run.started_at} />

@@ -1,0 +1,189 @@
+import { lazy, Suspense, useState } from 'react';
+import { useNavigate } from '@tanstack/react-router';
+import { api, ok, type Schemas } from '../../api/client';
+import { useRefresh } from '../../app/act';
+import { Dialog } from '../../ui/dialog';
+import { Button, Field } from '../../ui/kit';
+import { Failure, Loading } from '../../ui/states';
+import { useNotify } from '../../ui/toast';
+import { EFFECTS } from '../inbox/call-card';
+
+const Editor = lazy(() => import('../../ui/editor'));
+
+const FIRST = {
+  http: {
+    parameters:
+      '{\n  "type": "object",\n  "properties": {"city": {"type": "string", "description": "Name of the city"}},\n  "required": ["city"],\n  "additionalProperties": false\n}',
+    spec: '{\n  "method": "GET",\n  "url": "https://api.example.com/v1/forecast?city={city}",\n  "headers": {"Authorization": "Bearer ${secret:WEATHER_KEY}"}\n}',
+  },
+  script: {
+    parameters: '{\n  "type": "object",\n  "properties": {"a": {"type": "number"}, "b": {"type": "number"}}\n}',
+    spec: 'input.a + input.b\n',
+  },
+} as const;
+
+/** ToolDialog defines or changes an HTTP or script tool. */
+export function ToolDialog({ tool, onClose }: { tool?: Schemas['ToolView']; onClose: () => void }) {
+  const navigate = useNavigate();
+  const notify = useNotify();
+  const refresh = useRefresh('tools', 'tool');
+  const firstKind = tool?.kind === 'script' ? 'script' : 'http';
+  const spec = (tool?.spec ?? {}) as { source?: string };
+  const [kind, setKind] = useState<'http' | 'script'>(firstKind);
+  const [form, setForm] = useState({
+    id: tool?.id ?? '',
+    description: tool?.description ?? '',
+    effect: (tool?.effect ?? 'read') as Effect,
+  });
+  const [parameters, setParameters] = useState<string>(
+    tool ? JSON.stringify(tool.parameters, null, 2) : FIRST.http.parameters,
+  );
+  const [source, setSource] = useState<string>(
+    tool ? (firstKind === 'script' ? (spec.source ?? '') : JSON.stringify(tool.spec, null, 2)) : FIRST.http.spec,
+  );
+  const [error, setError] = useState<unknown>(null);
+  const change = (next: 'http' | 'script') => {
+    setKind(next);
+    setParameters(FIRST[next].parameters);
+    setSource(FIRST[next].spec);
+  };
+  const save = async () => {
+    setError(null);
+    try {
+      const own = tool as unknown as Schemas['ToolRequest'] | undefined;
+      const body: Schemas['ToolRequest'] = {
+        ...(own && {
+          name: own.name,
+          category: own.category,
+          tier: own.tier,
+          risk: own.risk,
+          capability: own.capability,
+          timeout_ms: own.timeout_ms,
+          retry: own.retry,
+          identity: own.identity,
+          async: own.async,
+          cost: own.cost,
+          config_schema: own.config_schema,
+          output_schema: own.output_schema,
+        }),
+        ...form,
+        kind,
+        parameters: parseJSON(parameters, 'Arguments'),
+        spec: kind === 'http' ? parseJSON(source, 'Request') : { ...spec, source, language: 'js' },
+      };
+      await ok(
+        tool
+          ? api.PUT('/api/tools/{id}', { params: { path: { id: tool.id } }, body })
+          : api.POST('/api/tools', { body }),
+      );
+      notify.done('Saved');
+      refresh();
+      onClose();
+      void navigate({ to: '/tools/$id', params: { id: form.id } });
+    } catch (e) {
+      setError(e);
+    }
+  };
+  return (
+    <Dialog title={tool ? `Edit ${tool.id}` : 'New tool'} wide onClose={onClose}>
+      <form
+        className="stack"
+        onSubmit={(e) => {
+          e.preventDefault();
+          void save();
+        }}
+      >
+        <div className="row wrap top-row">
+          <Field label="Id" name="id" help="Such as weather_get.">
+            {(id) => (
+              <input
+                id={id}
+                className="input mono"
+                autoFocus={!tool}
+                required
+                disabled={Boolean(tool)}
+                value={form.id}
+                onChange={(e) => setForm({ ...form, id: e.target.value })}
+              />
+            )}
+          </Field>
+          <Field label="Kind">
+            {(id) => (
+              <select
+                id={id}
+                className="input"
+                disabled={Boolean(tool)}
+                value={kind}
+                onChange={(e) => change(e.target.value as 'http')}
+              >
+                <option value="http">HTTP request</option>
+                <option value="script">script</option>
+              </select>
+            )}
+          </Field>
+          <Field label="Effect">
+            {(id) => (
+              <select
+                id={id}
+                className="input"
+                value={form.effect}
+                onChange={(e) => setForm({ ...form, effect: e.target.value as Effect })}
+              >
+                {(['read', 'keyed', 'verifiable', 'unsafe'] as const).map((x) => (
+                  <option key={x}>{x}</option>
+                ))}
+              </select>
+            )}
+          </Field>
+        </div>
+        <p className="small faint">{EFFECTS[form.effect]}</p>
+        <Field label="Description, for models" name="description">
+          {(id) => (
+            <textarea
+              id={id}
+              className="input"
+              autoFocus={Boolean(tool)}
+              required
+              value={form.description}
+              onChange={(e) => setForm({ ...form, description: e.target.value })}
+            />
+          )}
+        </Field>
+        <Suspense fallback={<Loading />}>
+          <h3>Arguments (JSON Schema)</h3>
+          <Editor key={`p-${kind}`} label="Arguments" language="json" value={parameters} onChange={setParameters} />
+          <h3>{kind === 'http' ? 'Request' : 'Script'}</h3>
+          <Editor
+            key={`s-${kind}`}
+            label={kind === 'http' ? 'Request' : 'Script'}
+            language={kind === 'http' ? 'json' : 'js'}
+            value={source}
+            onChange={setSource}
+          />
+        </Suspense>
+        <p className="small faint">
+          {kind === 'http'
+            ? 'A secret is written as ${secret:NAME}. It needs the role owner.'
+            : 'The arguments are in input. The last expression is the result.'}
+        </p>
+        {error !== null && <Failure error={error} />}
+        <div className="actions">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="main" type="submit" disabled={form.id === '' || form.description === ''}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+type Effect = 'read' | 'keyed' | 'verifiable' | 'unsafe';
+
+function parseJSON(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (e) {
+    throw new Error(`${what} is not JSON: ${e instanceof Error ? e.message : String(e)}`);
+  }
+}
