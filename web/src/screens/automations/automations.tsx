@@ -8,7 +8,7 @@ import { Dialog } from '../../ui/dialog';
 import { Button, Field, Page, Ready, StateTag, useLive } from '../../ui/kit';
 import { Empty, Failure, Loading } from '../../ui/states';
 import { Ago, Inert } from '../../ui/text';
-import { WaitingPlans } from './plans';
+import { WaitingPlans } from './waiting';
 
 const Editor = lazy(() => import('../../ui/editor'));
 

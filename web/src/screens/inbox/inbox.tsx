@@ -11,6 +11,7 @@ import { Button, Page, Ready } from '../../ui/kit';
 import { Empty } from '../../ui/states';
 import { Ago, Inert } from '../../ui/text';
 import { useNotify } from '../../ui/toast';
+import { WaitingPlans } from '../automations/waiting';
 import { ApprovalCard, Reason } from './approval';
 import { GROUPS, listEntries, subtitle, type Entry } from './entries';
 import { BudgetCard, ItemCard, ProposalCard, QuestionCard, ScheduleCard, UnknownCard } from './other-cards';
@@ -20,6 +21,7 @@ export function InboxScreen() {
   const inbox = useInbox();
   return (
     <Page title="Inbox">
+      <WaitingPlans />
       <Ready query={inbox}>{(data) => <Entries entries={listEntries(data)} hasMore={Boolean(data.more)} />}</Ready>
     </Page>
   );
