@@ -22,15 +22,28 @@ test('C12 a whole run is undone in reverse order, with a list of what cannot be'
   const run = await last();
   await page.goto(`${server.url}/runs/${run.id}`);
   await page.getByRole('button', { name: 'Undo run…' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Undo this run?' });
-  await expect(dialog.getByRole('region', { name: 'Is undone, in this order' }).getByRole('listitem')).toHaveCount(2);
+  const dialog = page.getByRole('dialog');
+  await expect(dialog.getByRole('region', { name: 'Will be undone, in this order' }).getByRole('listitem')).toHaveCount(2);
   await expect(dialog.getByRole('region', { name: 'Cannot be undone' })).toContainText('users_send');
   await expect(dialog.getByRole('region', { name: 'Cannot be undone' })).toContainText('no undo');
   await dialog.getByRole('button', { name: 'Undo 2 changes' }).click();
   await expect(dialog.getByText('undone', { exact: true })).toHaveCount(2);
+  await expect(page.getByRole('dialog', { name: 'What was undone' })).toBeVisible();
   const ops = (await server.call('GET', `operations?run=${run.id}`)).operations as Row[];
   expect(ops.map((o) => o.tool)).toEqual(['file_delete', 'file_restore', 'file_write', 'users_send', 'file_write']);
   expect(ops.filter((o) => o.state !== 'committed')).toEqual([]);
+
+  // The page of an undo says what it undid, and what was undone leads to it.
+  await page.goto(`${server.url}/operations/${ops[0]?.id}`);
+  await expect(page.locator('main')).toContainText('This call undid file_write');
+  await expect(page.getByRole('button', { name: 'Undo the undo' })).toBeVisible();
+  await page.goto(`${server.url}/operations/${ops[4]?.id}`);
+  await expect(page.getByRole('region', { name: 'Undo' })).toContainText(/Undone (now|.* ago)/);
+  await server.call('POST', `agents/${seeded.writer}/wake`, { input: 'file_list {"path":"/shared"}' });
+  await expect.poll(async () => [(await last()).state, (await last()).id !== run.id]).toEqual(['completed', true]);
+  await page.goto(`${server.url}/runs/${(await last()).id}`);
+  await expect(page.getByRole('group', { name: 'Steps' }).or(page.locator('.wf-row')).first()).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Undo run…' })).toHaveCount(0); // it changed nothing
 });
 
 test('C13 attachments are sent, an approval is answered in place, and a turn is cancelled', async ({

@@ -53,12 +53,35 @@ test('C14 an agent is made from a form, limited, stopped and destroyed', async (
     cadence_value: '2h',
     goal: 'look',
   });
-  await page.getByRole('button', { name: 'Pause' }).click();
-  await expect(page.getByText('stopped', { exact: true })).toBeVisible();
+  await page.getByRole('button', { name: 'Detach…' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+  expect((await server.call('GET', `agents/${id}/tools`)).tools).toHaveLength(1);
+
+  // Model and instructions are fields, and what has no field stays.
+  await server.call('PATCH', `agents/${id}`, { config: { summaries: false, instructions: 'Be brief.' } });
+  await page.getByRole('button', { name: 'Edit', exact: true }).click();
+  const settings = page.getByRole('dialog', { name: 'Settings of helper' });
+  await expect(settings.getByLabel(/^Instructions/)).toHaveValue('Be brief.');
+  await settings.getByLabel(/^Model \(/).fill('test/model');
+  await settings.getByLabel('Tokens per answer').fill('900');
+  await settings.getByRole('button', { name: 'Save' }).click();
+  await expect(settings).toHaveCount(0);
+  expect((await agent()).config).toEqual({
+    summaries: false,
+    instructions: 'Be brief.',
+    model: 'test/model',
+    max_tokens: 900,
+  });
+  await expect(page.locator('.panel', { hasText: 'Instructions' })).toContainText('Be brief.');
+
+  await page.getByRole('button', { name: 'Pause…' }).click();
+  await expect(page.getByRole('dialog')).toContainText('1 schedule');
+  await page.getByRole('dialog').getByRole('button', { name: 'Pause', exact: true }).click();
+  await expect(page.getByText('paused', { exact: true })).toBeVisible();
   await page.getByRole('button', { name: 'Resume' }).click();
-  await expect(page.getByRole('button', { name: 'Pause' })).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Pause…' })).toBeVisible();
   await page.getByRole('button', { name: 'Destroy…' }).click();
-  await expect(page.getByRole('dialog')).toContainText('1 schedules');
+  await expect(page.getByRole('dialog').getByRole('listitem').filter({ hasText: 'schedule' })).toHaveText('1 schedule');
   await page.getByRole('button', { name: 'Destroy', exact: true }).click();
   await expect(page.getByText('destroyed', { exact: true })).toBeVisible();
   expect((await server.call('GET', `agents/${id}`)).lifecycle).toBe('destroyed');
@@ -73,7 +96,8 @@ test('C15 tools are found, tried, previewed, and defined in an editor', async ({
   await page.getByLabel('As agent').selectOption({ label: 'writer' });
   await page.getByLabel('path (required)').fill('/shared/new.txt');
   await page.getByLabel(/^content/).fill('hello');
-  await page.getByRole('button', { name: 'Dry run' }).click();
+  expect(await page.getByLabel('As agent').locator('option').allInnerTexts()).toEqual(['writer']); // only it has the tool
+  await page.getByRole('button', { name: 'Preview' }).click();
   await expect(page.getByRole('heading', { name: 'What would change' })).toBeVisible();
   await expect(page.locator('.diff-line.add')).toContainText('hello');
   await expect(
@@ -82,10 +106,9 @@ test('C15 tools are found, tried, previewed, and defined in an editor', async ({
       .then((r) => r.is_error),
   ).resolves.toBe(true);
   await page.getByRole('button', { name: 'Call', exact: true }).click();
-  await expect(page.getByRole('link', { name: 'explain' })).toBeVisible();
+  await expect(page.getByRole('link', { name: 'Explain' })).toBeVisible();
   await page.getByLabel('path (required)').fill('');
-  await page.getByRole('button', { name: 'Call', exact: true }).click();
-  await expect(page.getByRole('alert')).toContainText('path');
+  await expect(page.getByRole('button', { name: 'Call', exact: true })).toBeDisabled();
 
   await page.goto(`${server.url}/tools`);
   await page.getByRole('button', { name: 'New tool' }).click();
@@ -98,6 +121,7 @@ test('C15 tools are found, tried, previewed, and defined in an editor', async ({
   await dialog.getByRole('textbox', { name: 'Script', exact: true }).fill('input.a + input.b');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await expect(page.getByRole('heading', { level: 1, name: 'add_numbers' })).toBeVisible();
+  await expect(page.getByText('No agent has this tool.')).toBeVisible();
   await server.call('POST', `agents/${seeded.clerk}/tools`, { tool_id: 'add_numbers' });
   await page.getByLabel('As agent').selectOption({ label: 'clerk' });
   await page.getByLabel('a', { exact: true }).fill('2');
@@ -128,7 +152,7 @@ test('C15 tools are found, tried, previewed, and defined in an editor', async ({
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
   await expect(page.getByRole('heading', { level: 1, name: 'weather_get' })).toBeVisible();
   await page.getByRole('button', { name: 'Delete…' }).click();
-  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
   await expect(page).toHaveURL(/\/tools$/);
 });
 
@@ -159,21 +183,38 @@ test('C21 settings: budgets, profiles, members, tokens shown once, secrets never
 
   await page.goto(`${server.url}/settings/members`);
   await page.getByRole('button', { name: 'Add a member' }).click();
-  await page.getByRole('textbox', { name: 'Name' }).fill('laptop');
-  await page.getByRole('textbox', { name: 'User' }).fill('mia');
+  await page.getByRole('textbox', { name: 'Person' }).fill('mia');
   await page.getByRole('combobox', { name: 'Role' }).selectOption('viewer');
-  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('button', { name: 'Create token' }).click();
   const token = (await page.getByRole('dialog').locator('pre').innerText()).trim();
+  await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined })); // as without https
+  await page.getByRole('button', { name: 'Copy' }).click();
+  expect((await page.evaluate(() => String(getSelection()))).trim()).toBe(token);
+  await page.keyboard.press('Escape');
+  await page.mouse.click(5, 5);
+  await expect(page.getByRole('dialog')).toContainText(token); // it is not shown again, so only Done closes it
   await page.getByRole('button', { name: 'Done' }).click();
   await expect(page.getByRole('row', { name: /mia/ })).toContainText('viewer');
   expect(await page.content()).not.toContain(token);
   await page.getByRole('combobox', { name: 'Role of mia' }).selectOption('member');
-  await expect(page.getByRole('status')).toContainText('laptop of mia is now member');
+  await expect(page.getByRole('status')).toContainText('mia is now member');
   await page.getByRole('combobox', { name: 'Role of mia' }).selectOption('viewer');
-  await expect(page.getByRole('status').last()).toContainText('laptop of mia is now viewer');
+  await expect(page.getByRole('status').last()).toContainText('mia is now viewer');
   await page.goto(`${server.url}/settings/tokens`);
-  await expect(page.getByRole('row', { name: /laptop/ })).toContainText('mia');
+  const tokens = page.getByRole('group', { name: 'Tokens' });
+  await expect(tokens.getByRole('row', { name: /mia/ })).toContainText('viewer');
+  await expect(tokens.getByRole('row', { name: /console/ })).toHaveCount(0); // sessions stand apart
+  await expect(page.getByRole('group', { name: 'Sessions' }).getByText('this browser')).toHaveCount(1);
   expect(await page.content()).not.toContain(token);
+  await server.call('POST', 'tokens', { name: 'laptop', role: 'viewer' });
+  const laptop = tokens.getByRole('row', { name: /laptop/ });
+  await laptop.getByRole('button', { name: 'Revoke…' }).click();
+  await page.keyboard.press('Enter'); // Cancel has the focus
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+  await expect(laptop).toBeVisible();
+  await laptop.getByRole('button', { name: 'Revoke…' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
+  await expect(laptop).toHaveCount(0);
 
   const other = await browser.newPage();
   await signIn(other, server, token);
@@ -191,6 +232,11 @@ test('C21 settings: budgets, profiles, members, tokens shown once, secrets never
   await expect(page.getByRole('row', { name: /WEATHER_KEY/ })).toBeVisible();
   expect(await page.content()).not.toContain('correct-horse-battery');
 
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await expect(page.getByRole('dialog')).toContainText('${secret:WEATHER_KEY}');
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+  await expect(page.getByRole('row', { name: /WEATHER_KEY/ })).toHaveCount(0);
+
   for (const path of ['inbox', 'runs', 'mail', 'settings/budgets']) {
     await page.goto(`${server.url}/${path}`);
     await expect(page.getByRole('button', { name: 'Stop all' })).toBeVisible();
@@ -207,7 +253,7 @@ test('C21 settings: budgets, profiles, members, tokens shown once, secrets never
 
   await page.goto(`${server.url}/settings/members`);
   await page.getByRole('row', { name: /mia/ }).getByRole('button', { name: 'Remove…' }).click();
-  await page.getByRole('button', { name: 'Remove', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click();
   await expect(page.getByRole('row', { name: /mia/ })).toHaveCount(0);
   await other.goto(`${server.url}/inbox`);
   await expect(other.getByLabel('Access token')).toBeVisible();

@@ -17,7 +17,12 @@ test('C16 an automation is written, planned, applied, watched and changed', asyn
   await page.goto(`${server.url}/automations`);
   await page.getByRole('button', { name: 'New automation' }).click();
   await page.getByRole('textbox', { name: 'Name' }).fill('letters');
-  await page.getByLabel('Tools that the script may call').selectOption('create_task');
+  const tools = page.getByRole('group', { name: /^Tools that the script may call/ });
+  await tools.getByRole('searchbox').fill('create_task');
+  await tools.getByRole('checkbox', { name: 'create_task', exact: true }).check();
+  await tools.getByRole('searchbox').fill('file_read');
+  await tools.getByRole('checkbox', { name: 'file_read', exact: true }).check();
+  await expect(tools).toContainText('2 chosen'); // what is hidden stays chosen
   const editor = page.getByRole('textbox', { name: 'Script', exact: true });
   await expect(page.getByRole('button', { name: 'Create' })).toBeEnabled();
   await write(editor, "for (const x of ['a', ");
@@ -55,7 +60,11 @@ test('C16 an automation is written, planned, applied, watched and changed', asyn
   const triage = (await server.call('GET', 'automations')).automations.find(
     (a: { name: string }) => a.name === 'triage',
   );
-  await page.goto(`${server.url}/automations/${triage.agent_id}`);
+  await page.goto(`${server.url}/automations`);
+  await page.getByRole('link', { name: 'triage has a plan to apply' }).click();
+  const planned = page.getByRole('group', { name: 'Runs' }).getByRole('row', { name: /plan/ }).last();
+  await expect(planned).toContainText(/calls? planned/);
+  await expect(planned.locator('.progress')).toHaveCount(0); // nothing is done yet
   await page.getByRole('button', { name: 'Show plan' }).first().click();
   const plan = page.getByRole('dialog', { name: 'What it would do' });
   await expect(plan.locator('h3').first()).toBeVisible();
@@ -78,11 +87,24 @@ test('C17 a schedule shows its firings and runs now, and a predicate is tested o
   await expect(card.locator('section li').first()).toContainText('07:00'); // the browser is in Berlin
   const [schedule] = (await server.call('GET', 'schedules')).schedules;
   await card.getByRole('button', { name: 'Run now' }).click();
+  await expect(page.getByRole('button', { name: 'See the run' })).toBeVisible();
   await expect.poll(async () => (await server.call('GET', `schedules/${schedule.id}/runs`)).runs.length).toBe(1);
   await card.getByRole('button', { name: 'Pause' }).click();
   await expect(card.getByRole('button', { name: 'Resume' })).toBeVisible();
   await expect(card.getByRole('button', { name: 'Run now' })).toHaveCount(0);
-  await expect(card).toContainText('Nothing is due.');
+  await expect(card).toContainText('Paused. It fires again after Resume.');
+
+  await page.getByRole('button', { name: 'New schedule' }).click();
+  const form = page.getByRole('dialog', { name: 'New schedule' });
+  await form.getByLabel('Agent').selectOption('clerk');
+  await expect(form.getByRole('button', { name: 'Create' })).toBeDisabled(); // it has no goal yet
+  await form.getByLabel('Goal').fill('Tidy up');
+  await form.getByLabel('Repeats').selectOption('once');
+  await form.getByLabel('When').fill('2099-01-31T09:00');
+  await form.getByRole('button', { name: 'Create' }).click();
+  await expect(form).toHaveCount(0);
+  const made = (await server.call('GET', 'schedules')).schedules.find((s: { goal: string }) => s.goal === 'Tidy up');
+  expect(made.next_run_at).toBe('2099-01-31T08:00:00Z'); // the browser is in Berlin
 
   const [task] = (await server.call('GET', 'journal/tasks')).tasks;
   await server.call('PATCH', `agents/${schedule.agent_id}`, { categories: [task.category_id] });
@@ -100,7 +122,17 @@ test('C17 a schedule shows its firings and runs now, and a predicate is tested o
   await expect(dialog.getByRole('heading', { name: '1 of the last 2 changes would wake the agent' })).toBeVisible();
   await expect(dialog.getByRole('row').first()).toContainText('wakes');
   await dialog.getByRole('button', { name: 'Subscribe' }).click();
-  await expect(page.getByRole('row', { name: /TASK/ })).toContainText('entity.status == "done"');
+  const row = page.getByRole('row', { name: /TASK/ });
+  await expect(row).toContainText('entity.status == "done"');
+  await row.getByRole('button', { name: 'Delete…' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+  await expect(row).toHaveCount(0);
+  await page.route('**/api/agents?*', (route) =>
+    route.fulfill({ status: 500, contentType: 'application/problem+json', body: '{"detail": "it broke"}' }),
+  );
+  await page.goto(`${server.url}/subscriptions`);
+  await expect(page.getByRole('alert')).toContainText('It broke'); // C22: it does not load for ever
+  await page.unroute('**/api/agents?*');
 });
 
 test('C18 the board shows tasks, checklists, plan and time, and undoes what an agent did', async ({
@@ -159,6 +191,8 @@ test('C18 the board shows tasks, checklists, plan and time, and undoes what an a
   await expect(history).toContainText('status in_progress → blocked');
   await history.getByRole('button', { name: 'Undo' }).click();
   await expect.poll(async () => (await server.call('GET', `journal/tasks/${task.id}`)).status).toBe('in_progress');
+  await expect(history.getByRole('link', { name: 'undone' })).toBeVisible();
+  await expect(history).toContainText('undo, requested by owner');
 });
 
 test('C19 mail is searched as with the CLI, and a hostile mail is shown as text', async ({
@@ -256,10 +290,20 @@ test('C20 a branch is compared side by side, merged and discarded', async ({ sig
   const row = file.getByRole('row', { name: /two/ });
   await expect(row.locator('td.del').last()).toHaveText('two');
   await expect(row.locator('td.add').last()).toHaveText('2');
-  await card.getByRole('button', { name: 'Merge' }).click();
+  await page.setViewportSize({ width: 400, height: 800 });
+  await expect(card.locator('.diff-line.del').filter({ hasText: 'two' })).toBeVisible();
+  await expect(card.locator('.diff-line.add').filter({ hasText: '2' })).toBeInViewport({ ratio: 0.3 });
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await card.getByRole('button', { name: 'Merge…' }).click();
+  const merge = page.getByRole('dialog', { name: 'Merge into main of plans?' });
+  await expect(merge).toContainText('1 file, +2 −1');
+  await merge.getByRole('button', { name: 'Merge', exact: true }).click();
   await expect
     .poll(() => execFileSync('git', ['-C', dir, 'show', 'main:plan.md'], { encoding: 'utf8' }))
     .toBe('one\n2\nthree\nfour\n');
+  await expect(card.getByText('merged', { exact: true })).toBeVisible();
+  await expect(card).toContainText('Merged into main by owner');
+  await expect(card.getByRole('button', { name: 'Merge…' })).toHaveCount(0);
   const third = await change('Third thoughts', 'gone\n');
   const second = page.locator('.panel', { hasText: third.id.replace('conv_', 'conv-') });
   await second.getByRole('button', { name: 'Discard…' }).click();
@@ -297,6 +341,17 @@ test('notes are searched, explained, changed, merged and forgotten', async ({ si
 
   await page.goto(`${server.url}/memory`);
   await expect(notes).toHaveCount(3);
+  const monday = notes.filter({ hasText: 'Ada prefers' });
+  await monday.getByRole('button', { name: 'Delete' }).click();
+  await expect(monday).toHaveCount(0);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await expect(monday).toHaveCount(1);
+  await monday.getByRole('button', { name: 'Delete' }).click();
+  await expect(monday).toHaveCount(0);
+  await page.getByRole('button', { name: 'Deleted notes' }).click();
+  await dialog.getByRole('listitem').filter({ hasText: 'Ada' }).getByRole('button', { name: 'Restore' }).click();
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await expect(monday).toHaveCount(1);
   await expect(page.getByText('Proposed changes of your notes')).toHaveCount(0);
   const warehouse = notes.filter({ hasText: 'The warehouse opens' });
   await warehouse.getByRole('button', { name: 'Forget…' }).click();
