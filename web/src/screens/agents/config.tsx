@@ -53,7 +53,7 @@ export function ModelFields({ config, onChange }: { config: Config; onChange: (c
 }
 
 const NUMBERS = [
-  ['temperature', 'Temperature', 'From 0 to 2. Empty: the default of the model.', 0, 2, 0.1],
+  ['temperature', 'Temperature', 'From 0 to 2.', 0, 2, 0.1],
   ['max_tokens', 'Tokens per answer', 'Empty: 4096.', 1, 1_000_000, 1],
   ['max_model_requests', 'Model requests per turn', 'Empty: 25.', 1, 200, 1],
   ['recent_turns', 'Earlier turns to send', 'Empty: 20.', 0, 200, 1],

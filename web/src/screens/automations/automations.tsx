@@ -133,7 +133,7 @@ function NewAutomation({ onClose }: { onClose: () => void }) {
         </Field>
         <CheckList
           label="Tools that the script may call"
-          choices={(tools.data?.tools ?? []).map((t) => ({ id: t.id }))}
+          choices={(tools.data?.tools ?? []).map((t) => ({ id: t.id })).sort((a, b) => a.id.localeCompare(b.id))}
           chosen={chosen}
           onChange={setChosen}
         />
