@@ -60,7 +60,7 @@ export function MemoryScreen() {
             onChange={(e) => setSearch(e.target.value)}
           />
           {can('member') && <Button onClick={() => void tidy()}>Find duplicates</Button>}
-          <Button onClick={() => setDeletedOpen(true)}>Deleted notes</Button>
+          {can('member') && <Button onClick={() => setDeletedOpen(true)}>Deleted notes</Button>}
           {add}
         </>
       }
@@ -216,7 +216,6 @@ function NoteCard({ note }: { note: Schemas['Note'] }) {
 
 // DeletedNotes lists deleted notes, and restores them.
 function DeletedNotes({ onClose }: { onClose: () => void }) {
-  const { can } = useAccess();
   const restore = useRestore();
   const { query, rows, more } = usePages(
     ['deleted-notes'],
@@ -244,7 +243,7 @@ function DeletedNotes({ onClose }: { onClose: () => void }) {
                   deleted <Ago time={n.deleted_at} />
                 </span>
               </span>
-              {can('member') && <Button onClick={() => void restore(n.id)}>Restore</Button>}
+              <Button onClick={() => void restore(n.id)}>Restore</Button>
             </li>
           ))}
         </ul>

@@ -25,7 +25,7 @@ export function OperationScreen() {
   const op = query.data;
   return (
     <Page
-      back={op?.run_id ? <Link to="/runs/$id" params={{ id: op.run_id }}>Run</Link> : <Link to="/inbox">Inbox</Link>}
+      up={op?.run_id ? <Link to="/runs/$id" params={{ id: op.run_id }}>Run</Link> : <Link to="/inbox">Inbox</Link>}
       title={op ? op.tool : 'Operation'}
       tag={op && <StateTag state={op.state} />}
     >

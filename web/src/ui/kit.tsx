@@ -50,14 +50,14 @@ export function Panel({ title, aside, children, footer }: {
   );
 }
 
-/** Page is a screen with a title, actions and content. back leads to the list that the screen is a part of. */
-export function Page({ title, tag, actions, back, children }: {
-  title: ReactNode; tag?: ReactNode; actions?: ReactNode; back?: ReactNode; children: ReactNode;
+/** Page is a screen with a title, actions and content. up is a link to the list that the page belongs to. */
+export function Page({ title, tag, up, actions, children }: {
+  title: ReactNode; tag?: ReactNode; up?: ReactNode; actions?: ReactNode; children: ReactNode;
 }) {
   return (
     <div className="page">
-      {back && <nav className="page-back small" aria-label="Back">{back}</nav>}
       <div className="page-head">
+        {up && <nav className="up small" aria-label="Back">{up}</nav>}
         <h1>{title}</h1>
         {tag}
         {actions && <div className="actions">{actions}</div>}

@@ -30,7 +30,7 @@ export function AgentScreen() {
   const isPaused = Boolean(a?.stopped_at);
   return (
     <Page
-      back={<Link to="/agents">Agents</Link>}
+      up={<Link to="/agents">Agents</Link>}
       title={a ? <Inert text={a.name} /> : 'Agent'}
       tag={a && (isPaused ? <Tag tone="wait">paused</Tag> : <StateTag state={a.lifecycle} />)}
       actions={

@@ -34,7 +34,7 @@ export function AutomationScreen() {
   const params = { path: { id } };
   return (
     <Page
-      back={<Link to="/automations">Automations</Link>}
+      up={<Link to="/automations">Automations</Link>}
       title={a ? <Inert text={a.name} /> : 'Automation'}
       tag={
         a && (

@@ -15,7 +15,7 @@ import { useDecision } from './other-cards';
 export function ApprovalScreen() {
   const { id } = useParams({ from: '/approvals/$id' });
   return (
-    <Page title="Approval" back={<Link to="/inbox">← Inbox</Link>}>
+    <Page title="Approval" up={<Link to="/inbox">← Inbox</Link>}>
       <ApprovalCard id={id} />
     </Page>
   );
@@ -44,7 +44,7 @@ export function ChangeSetScreen() {
   return (
     <Page
       title="Change set"
-      back={<Link to="/inbox">← Inbox</Link>}
+      up={<Link to="/inbox">← Inbox</Link>}
       actions={
         can('member') &&
         pending.length > 0 && (

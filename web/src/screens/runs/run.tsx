@@ -30,7 +30,7 @@ export function RunScreen() {
   const isOpen = run?.state === 'running' || run?.state === 'parked';
   return (
     <Page
-      back={<Link to="/runs">Runs</Link>}
+      up={<Link to="/runs">Runs</Link>}
       title={
         run ? (
           <>

@@ -121,7 +121,7 @@ export function ToolScreen() {
   const isOwn = query.data && (query.data.kind === 'http' || query.data.kind === 'script');
   return (
     <Page
-      back={<Link to="/tools">Tools</Link>}
+      up={<Link to="/tools">Tools</Link>}
       title={id}
       actions={
         isOwn &&
