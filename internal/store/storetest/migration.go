@@ -64,13 +64,13 @@ func Migration(t *testing.T, open func(t *testing.T) store.Engine) {
 
 	e = open(t)
 	// a version from before the first release
-	must(t, execSQL(ctx, e, "UPDATE goose_db_version SET version_id = version_id - 90 WHERE version_id >= 100"))
+	must(t, execSQL(ctx, e, "UPDATE goose_db_version SET version_id = version_id - 99 WHERE version_id >= 100"))
 	_, err = store.Open(ctx, e, Key)
 	if e := wantCode(t, err, reeve.Unsupported); !strings.Contains(e.Message, "of an unreleased Reeve") ||
 		!strings.Contains(e.Hint, "empty") {
 		t.Fatal(e)
 	}
-	must(t, execSQL(ctx, e, "UPDATE goose_db_version SET version_id = version_id + 90 WHERE version_id >= 10"))
+	must(t, execSQL(ctx, e, "UPDATE goose_db_version SET version_id = version_id + 99 WHERE version_id >= 1"))
 
 	e = open(t)
 	must(t, execSQL(ctx, e, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)"))
