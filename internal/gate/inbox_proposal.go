@@ -67,11 +67,11 @@ func (i *Inbox) writeAcceptance(ctx context.Context, tx *store.Tx, p reeve.Propo
 	if info.Undoes != "" { // the arguments of an undo are redacted more in the thread than for the person
 		args = proposed.Args
 	}
-	op := reeve.Operation{ID: p.OperationID, WorkspaceID: p.WorkspaceID, AgentID: p.AgentID,
-		CallID: tx.NewID(reeve.PrefixMessage), ThreadID: p.ThreadID, RunID: p.RunID, Tool: p.Tool,
-		ToolVersion: p.ToolVersion, Policy: proposed.Operation.Policy, Effect: proposed.Operation.Effect,
-		State: reeve.Prepared, ArgsHash: p.ArgsHash, Base: p.Base, NextAttemptAt: p.DecidedAt,
-		PrivateTo: p.PrivateTo}
+	op := proposed.Operation // the accepted call differs only in its ids, its state and its attempts
+	op.ID, op.CallID, op.ResultID = p.OperationID, tx.NewID(reeve.PrefixMessage), ""
+	op.State, op.NextAttemptAt, op.Attempts = reeve.Prepared, p.DecidedAt, 0
+	op.Code, op.Message, op.Spent = "", "", reeve.Amount{}
+	op.ToolVersion, op.Base = p.ToolVersion, p.Base
 	return tx.Ledger().InsertCall(ctx, store.Call{Operation: op, Args: args, Request: mustJSON(info)},
 		store.Preconditions{Revision: w.Revision})
 }
