@@ -214,7 +214,8 @@ answers:
 // The budget of unattended runs does not limit script jobs, unless the server's settings say so.
 func TestG17_RunBudgetsLimitScriptJobsOnlyIfConfigured(t *testing.T) {
 	t.Parallel()
-	for limited, want := range map[bool]reeve.ScriptJobState{false: reeve.ScriptJobAsking, true: reeve.ScriptJobFailed} {
+	for limited, want := range map[bool]reeve.ScriptJobState{
+		false: reeve.ScriptJobAsking, true: reeve.ScriptJobFailed} {
 		cfg := kit.FastConfig(t)
 		cfg.Model, cfg.RunTokens, cfg.RunScriptJobs = kit.ScriptedModel(t, plannerScript), 1, limited
 		a, _ := newPlannedAutomation(t, cfg)
