@@ -154,7 +154,7 @@ func TestRestore_RefusesBackupsThatCannotStart(t *testing.T) {
 		{"ALTER TABLE agents DROP COLUMN config; DROP INDEX agent_tools_tool",
 			lacks + "agent_tools.agent_tools_tool, agents.config", reeve.Validation},
 		{"DROP TRIGGER notes_deleted", lacks + "notes.notes_deleted", reeve.Validation},
-		{"UPDATE goose_db_version SET version_id = version_id - 90 WHERE version_id >= 100",
+		{"UPDATE goose_db_version SET version_id = version_id - 99 WHERE version_id >= 100",
 			"is from before the first release", reeve.Unsupported},
 		{"DROP INDEX calls_inbox; CREATE UNIQUE INDEX calls_inbox ON calls (id)",
 			"these parts differ from its schema version ", reeve.Validation},

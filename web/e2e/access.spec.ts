@@ -132,44 +132,48 @@ const layoutFaults = (page: Page) =>
     return faults.slice(0, 3);
   });
 
-test('C22 C23 every screen is accessible in both schemes, fits, and none is blank', async ({
-  signedIn: page,
-  server,
-  seeded,
-}) => {
-  test.setTimeout(300_000);
-  await furnish(server, seeded);
-  for (const stop of await stops(server, seeded)) {
-    await page.setViewportSize({ width: 1440, height: 900 });
-    await visit(page, stop);
-    for (const [width, height, scheme] of [
-      [1440, 900, 'light'],
-      [640, 800, 'dark'],
-      [400, 800, 'dark'],
-    ] as const) {
-      const where = `${stop.name ?? stop.path}, ${width} px, ${scheme}`;
-      await page.setViewportSize({ width, height });
-      await page.emulateMedia({ colorScheme: scheme });
-      await expect.poll(() => layoutFaults(page), { message: where }).toEqual([]);
-      if (width === 640) continue; // what a window of 1280 px shows at 200 % zoom
-      const axe = new AxeBuilder({ page });
-      if (scheme === 'dark') axe.withRules(['color-contrast', 'scrollable-region-focusable', 'aria-hidden-focus']);
-      const { violations } = await axe.analyze();
-      expect
-        .soft(
-          violations.map(
-            (v) =>
-              `${v.id}: ${v.nodes
-                .map((n) => n.target.join(' '))
-                .slice(0, 3)
-                .join(', ')}`,
-          ),
-          where,
-        )
-        .toEqual([]);
+// PARTS is how many tests share the screens, so that they run side by side.
+const PARTS = 3;
+
+for (let part = 1; part <= PARTS; part++)
+  test(`C22 C23 every screen is accessible in both schemes, fits, and none is blank, part ${part}`, async ({
+    signedIn: page,
+    server,
+    seeded,
+  }) => {
+    test.setTimeout(300_000);
+    await furnish(server, seeded);
+    for (const stop of (await stops(server, seeded)).filter((_, i) => i % PARTS === part - 1)) {
+      await page.setViewportSize({ width: 1440, height: 900 });
+      await visit(page, stop);
+      for (const [width, height, scheme] of [
+        [1440, 900, 'light'],
+        [640, 800, 'dark'],
+        [400, 800, 'dark'],
+      ] as const) {
+        const where = `${stop.name ?? stop.path}, ${width} px, ${scheme}`;
+        await page.setViewportSize({ width, height });
+        await page.emulateMedia({ colorScheme: scheme });
+        await expect.poll(() => layoutFaults(page), { message: where }).toEqual([]);
+        if (width === 640) continue; // what a window of 1280 px shows at 200 % zoom
+        const axe = new AxeBuilder({ page });
+        if (scheme === 'dark') axe.withRules(['color-contrast', 'scrollable-region-focusable', 'aria-hidden-focus']);
+        const { violations } = await axe.analyze();
+        expect
+          .soft(
+            violations.map(
+              (v) =>
+                `${v.id}: ${v.nodes
+                  .map((n) => n.target.join(' '))
+                  .slice(0, 3)
+                  .join(', ')}`,
+            ),
+            where,
+          )
+          .toEqual([]);
+      }
     }
-  }
-});
+  });
 
 test('C22 an address of nothing, and every empty list, says what to do', async ({ signedIn: page, server }) => {
   for (const path of MISSING) {

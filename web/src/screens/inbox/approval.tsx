@@ -279,8 +279,15 @@ function EditDialog({
       setBusy(false);
     }
   };
+  const title = `Edit ${approval.tool}`;
+  if (tools.isPending) // another dialog, so that the first field of the form gets the focus
+    return (
+      <Dialog key="loading" title={title} wide onClose={onClose}>
+        <Loading rows={3} />
+      </Dialog>
+    );
   return (
-    <Dialog title={`Edit ${approval.tool}`} wide onClose={onClose}>
+    <Dialog key="form" title={title} wide onClose={onClose}>
       <form
         className="stack"
         onSubmit={(e) => {
@@ -291,11 +298,7 @@ function EditDialog({
         <p className="soft">
           The changed arguments make a new call. It asks again, with a fresh preview; this one does not run.
         </p>
-        {tools.isPending ? (
-          <Loading rows={3} />
-        ) : (
-          <SchemaForm schema={tool?.parameters ?? { additionalProperties: true }} value={value} onChange={setValue} />
-        )}
+        <SchemaForm schema={tool?.parameters ?? { additionalProperties: true }} value={value} onChange={setValue} />
         {!isSame && <CompareView before={approval.args} after={after} title="Your changes" />}
         <Field label="Comment (optional)" help="The agent receives it with the changed arguments." name="comment">
           {(id) => <input id={id} className="input" value={comment} onChange={(e) => setComment(e.target.value)} />}
