@@ -28,11 +28,15 @@ func TestC25_C26_BuildIsComplete(t *testing.T) {
 	total := 0
 	for _, m := range named {
 		name := string(m[1])
-		if _, err := os.Stat(filepath.Join("dist", name)); err != nil {
-			t.Errorf("the page names %s: %v", name, err)
-		}
+		file := "dist/" + name
 		if strings.HasSuffix(name, ".js") {
-			total += len(readFile(t, "dist/"+name+".gz"))
+			if plain := len(readFile(t, file)); plain < 512 { // the build compresses no smaller files
+				total += plain
+			} else {
+				total += len(readFile(t, file+".gz"))
+			}
+		} else if _, err := os.Stat(file); err != nil {
+			t.Errorf("the page names %s: %v", name, err)
 		}
 	}
 	if total == 0 || total > 250_000 {
