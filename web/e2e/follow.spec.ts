@@ -148,7 +148,7 @@ test('C24 what agents write is text in every field, and foreign pages can do not
   expect(policy.get('content-security-policy')).not.toContain('unsafe-inline');
   const thief = await (await browser.newContext()).newPage(); // a link that was used, in another browser
   await thief.goto(server.link);
-  await thief.goto(server.link);
+  await expect(thief.getByRole('navigation', { name: 'Main', exact: true })).toBeAttached(); // the link is used now
   await thief.context().clearCookies();
   await thief.goto('about:blank');
   await thief.goto(server.link);
