@@ -232,7 +232,8 @@ func (s Queue) GetChanges(ctx context.Context, workspace string, ids []string) (
 		return byID[id]
 	}
 	calls, err := queryIn(ctx, s.Snap, skipCorrupt(s.Snap, scanChangeCall, nil), `SELECT operation_id, agent_id, run_id,
-		tool, request, created_at, private_to FROM calls WHERE operation_id IN (?) AND workspace_id || '' = $1`, ids, workspace)
+		tool, request, created_at, private_to FROM calls WHERE operation_id IN (?) AND workspace_id || '' = $1`, ids,
+		workspace)
 	if err != nil {
 		return nil, err
 	}

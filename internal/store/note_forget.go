@@ -61,8 +61,8 @@ var erasedPlaces = []quotePlace{
 }
 
 // EraseQuotes replaces the texts of a note in up to limit rows of each table of a workspace, also where they are
-// shortened. It deletes recorded values of changes and full copies of tool outputs that contain
-// them. It returns the number of rows by table; the map is empty when no row is left. It reads whole tables.
+// shortened. It deletes recorded values of changes and full copies of tool outputs that contain them. It returns the
+// number of rows by table; the map is empty when no row is left. It reads whole tables.
 func (t NotesTx) EraseQuotes(ctx context.Context, workspace string, texts []string, limit int) (map[string]int64,
 	error) {
 	forms := quotedForms(texts)

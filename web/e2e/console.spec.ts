@@ -77,6 +77,8 @@ test('C07 a card whose call was answered elsewhere locks', async ({ signedIn: pa
 
 test('C08 several calls are decided at once, one decision each', async ({ signedIn: page, server }) => {
   const first = page.locator('.entry').first();
+  await expect(page.locator('.inbox-card h2').first()).toBeVisible();
+  await expect(page.getByRole('status', { name: 'Loading' })).toHaveCount(0);
   const top = (await first.boundingBox())?.y;
   await page.getByRole('checkbox', { name: 'Select file_write' }).check();
   expect((await first.boundingBox())?.y).toBe(top); // nothing moves under the pointer
