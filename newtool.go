@@ -3,7 +3,9 @@ package reeve
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"reflect"
+	"strings"
 )
 
 // NewTool returns t with fn as its handler. If t.Parameters is nil, the schema of the arguments is [SchemaFor] of In.
@@ -48,6 +50,10 @@ func MustTool[In, Out any](t Tool, fn func(context.Context, In) (Out, error)) To
 func Args[In any](inv *Invocation) (In, error) {
 	var in In
 	if err := json.Unmarshal(inv.Args, &in); err != nil {
+		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && strings.HasPrefix(t.Value, "number ") {
+			return in, Errorf(ToolFailed, "argument %s: the %s is out of range", t.Field, t.Value).
+				Hintf("use a whole number nearer to zero")
+		}
 		return in, Errorf(ToolFailed, "the arguments match the tool's schema but not its Go type: %w", err)
 	}
 	return in, nil

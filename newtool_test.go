@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -274,6 +275,13 @@ func TestO22_TypedHandler(t *testing.T) {
 	_, err = tool.Handler(t.Context(), &reeve.Invocation{Args: []byte(`{"name":7}`)})
 	if reeve.CodeOf(err) != reeve.ToolFailed {
 		t.Errorf("wrong types: %v", err)
+	}
+	type pageIn struct {
+		After int64 `json:"after"`
+	}
+	_, err = reeve.Args[pageIn](&reeve.Invocation{Args: []byte(`{"after":9223372036854775808}`)})
+	if got := fmt.Sprint(err); !strings.Contains(got, "argument after: the number 9223372036854775808 is out of range") {
+		t.Errorf("a number that does not fit: %v", err)
 	}
 }
 

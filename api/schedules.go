@@ -15,6 +15,12 @@ type Schedule struct {
 	Reach
 }
 
+// SchedulePreview is when a schedule would fire.
+type SchedulePreview struct {
+	Timezone string      `json:"timezone"`
+	Upcoming []time.Time `json:"upcoming" doc:"Next firings"`
+}
+
 // Reach tells whether a subscription or schedule can wake its agent.
 type Reach struct {
 	CanFire bool   `json:"can_fire" doc:"False if it cannot wake its agent as things are"`

@@ -18,6 +18,12 @@ type ScheduleFilter struct {
 	Limit  int              // maximum number of schedules. Default: the server's
 }
 
+// Preview returns when a schedule would fire. It reads only the cadence and the time zone of the request.
+func (s ScheduleService) Preview(ctx context.Context, r reeve.ScheduleRequest) (api.SchedulePreview, error) {
+	return get[api.SchedulePreview](ctx, s.conn, path("schedules", "preview"), url.Values{
+		"cadence_type": {r.CadenceType}, "cadence_value": {r.CadenceValue}, "timezone": {r.Timezone}})
+}
+
 // List lists schedules, oldest first.
 func (s ScheduleService) List(ctx context.Context, f ScheduleFilter) (api.ScheduleList, error) {
 	q := url.Values{"agent": {f.Agent}, "name": {f.Name}, "status": {string(f.Status)}}

@@ -39,6 +39,7 @@ func TestScripts(t *testing.T) {
 			"sametext":   checkFileText,
 			"waitstatus": waitForStatus,
 			"waittext":   waitForText,
+			"until":      runUntil,
 		},
 	})
 }
@@ -65,6 +66,17 @@ func waitForText(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	ts.Fatalf("%s does not contain %q", args[0], args[1])
+}
+
+// runUntil runs a program until its output contains a text: until done reeve summaries list clerk
+func runUntil(ts *testscript.TestScript, _ bool, args []string) {
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		ts.Check(ts.Exec(args[1], args[2:]...))
+		if strings.Contains(ts.ReadFile("stdout"), args[0]) {
+			return
+		}
+	}
+	ts.Fatalf("%v does not print %q but %s", args[1:], args[0], ts.ReadFile("stdout"))
 }
 
 // waitUntilReady waits until the server that the script started in the background responds.

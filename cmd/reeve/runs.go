@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -232,7 +233,7 @@ func printAskedRequest(w io.Writer, r reeve.AskedRequest) {
 		fmt.Fprintf(w, ": %s\n", r.Request)
 		return
 	}
-	fmt.Fprintf(w, " to %s, %d tools\n", asked.Model, len(asked.Tools))
+	fmt.Fprintf(w, " to %s, %d tools\n", cmp.Or(asked.Model, "the default model"), len(asked.Tools))
 	if asked.System != "" {
 		fmt.Fprintf(w, "system: %s\n", asked.System)
 	}

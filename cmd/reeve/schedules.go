@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ func schedulesCommand(a *app) *cobra.Command {
 		`A schedule wakes an agent at given times in a time zone, and notifies you of the results. Cron
 expressions have five fields. If firings were missed because no server was running, the agent is woken
 once for all of them; change this with --misfire.`,
-		schedulesList(a), schedulesGet(a), schedulesCreate(a), schedulesUpdate(a),
+		schedulesList(a), schedulesGet(a), schedulesPreview(a), schedulesCreate(a), schedulesUpdate(a),
 		schedulesStatus(a, "pause", "Pause a schedule", "paused"),
 		schedulesStatus(a, "resume", "Resume a paused schedule", "active"), schedulesRun(a),
 		schedulesDelete(a), schedulesRuns(a))
@@ -123,6 +124,29 @@ func schedulesGet(a *app) *cobra.Command {
 	return c
 }
 
+func schedulesPreview(a *app) *cobra.Command {
+	var f scheduleFlags
+	var r reeve.ScheduleRequest
+	c := a.serverCommand("preview --cron|--once|--every VALUE", "Show when a schedule would fire, without creating it",
+		"schedules preview --cron '0 7 * * 1-5' --zone Europe/Berlin", cobra.NoArgs,
+		func(ctx context.Context, c *client.Client, _ []string) error {
+			p, err := c.Schedules().Preview(ctx, r)
+			if err != nil {
+				return err
+			}
+			return a.print(p, func(w io.Writer) {
+				fmt.Fprintln(w, formatInstants(p.Upcoming, loadZone(reeve.Timer{Zone: p.Timezone})))
+			})
+		})
+	c.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
+		r, err = f.toRequest(cmd)
+		return err
+	}
+	f.registerTimes(c)
+	c.MarkFlagsOneRequired("cron", "once", "every")
+	return c
+}
+
 // scheduleFlags are the flags that describe a schedule.
 type scheduleFlags struct {
 	cron, once, every string
@@ -130,12 +154,18 @@ type scheduleFlags struct {
 	misfire, notify   string
 }
 
-func (f *scheduleFlags) register(c *cobra.Command) {
+// registerTimes registers the flags that say when a schedule fires.
+func (f *scheduleFlags) registerTimes(c *cobra.Command) {
 	c.Flags().StringVar(&f.cron, "cron", "", "fire on a cron expression, such as '0 7 * * 1-5'")
 	c.Flags().StringVar(&f.once, "once", "",
 		"fire once at a time, such as 2026-03-01T07:00 in the zone or 2026-03-01T07:00:00Z")
 	c.Flags().StringVar(&f.every, "every", "", "fire at an interval, such as 15m, 2h or 1d")
 	c.Flags().StringVar(&f.zone, "zone", "", "time zone, such as Europe/Berlin (default UTC)")
+	c.MarkFlagsMutuallyExclusive("cron", "once", "every")
+}
+
+func (f *scheduleFlags) register(c *cobra.Command) {
+	f.registerTimes(c)
 	c.Flags().StringVar(&f.goal, "goal", "", "instructions for each run")
 	c.Flags().StringVar(&f.name, "name", "", "name shown to people")
 	c.Flags().StringVar(&f.misfire, "misfire", "",
@@ -143,7 +173,6 @@ func (f *scheduleFlags) register(c *cobra.Command) {
 			"(default catchup)")
 	c.Flags().StringVar(&f.notify, "notify", "",
 		"when to notify you of a run: always, conditional (if the run asks for it) or never (default always)")
-	c.MarkFlagsMutuallyExclusive("cron", "once", "every")
 	completeFlagValues(c, "misfire", []reeve.Misfire{reeve.CatchUpOnce, reeve.SkipMissed, reeve.RunAllMissed})
 	completeFlagValues(c, "notify", []reeve.Notify{reeve.NotifyAlways, reeve.NotifyConditional, reeve.NotifyNever})
 }

@@ -30,7 +30,7 @@ const (
 type changeAccount struct {
 	entities map[string]*accountEntry // entries by kind and id
 	order    []string                 // keys of entities, in order of their first change
-	hidden   int                      // changed entities that the reader may not see
+	hidden   map[string]bool          // keys of changed entities that the reader may not see
 	redact   func(text string) string // removes secrets and shortens
 }
 
@@ -43,10 +43,19 @@ type accountEntry struct {
 	ids     []string // ids of the changes, newest last
 }
 
-// add merges a change into the account. The author is a name for the reader.
-func (a *changeAccount) add(c reeve.ChangeRecord, author string) {
+// newChangeAccount returns an empty account. It shows text from the data through redact.
+func newChangeAccount(redact func(text string) string) *changeAccount {
+	return &changeAccount{entities: map[string]*accountEntry{}, hidden: map[string]bool{}, redact: redact}
+}
+
+// add merges what a viewer may see of a change into the account. The author is a name for the reader.
+func (a *changeAccount) add(change reeve.ChangeRecord, viewer reeve.ChangeViewer, author string) {
+	c, hidden := change.VisibleTo(viewer)
+	if hidden > 0 {
+		a.addHidden(change, c)
+	}
 	for _, e := range c.Entities {
-		key := e.Kind + " " + e.ID
+		key := entityKey(e)
 		entry := a.entities[key]
 		if entry == nil {
 			entry = &accountEntry{change: e}
@@ -65,6 +74,22 @@ func (a *changeAccount) add(c reeve.ChangeRecord, author string) {
 	}
 }
 
+// addHidden notes the entities of a change that its visible part lacks. A change without entities counts as one.
+func (a *changeAccount) addHidden(change, visible reeve.ChangeRecord) {
+	if len(change.Entities) == 0 {
+		a.hidden[change.ID] = true
+	}
+	for _, e := range change.Entities {
+		key := entityKey(e)
+		if !slices.ContainsFunc(visible.Entities, func(v reeve.EntityChange) bool { return entityKey(v) == key }) {
+			a.hidden[key] = true
+		}
+	}
+}
+
+// entityKey identifies an entity among all kinds.
+func entityKey(e reeve.EntityChange) string { return e.Kind + " " + e.ID }
+
 // String renders the account. All values from the data are quoted.
 func (a *changeAccount) String() string {
 	var b strings.Builder
@@ -79,8 +104,8 @@ func (a *changeAccount) String() string {
 	if more := len(a.order) - shown; more > 0 {
 		fmt.Fprintf(&b, "- and %d more\n", more)
 	}
-	if a.hidden > 0 {
-		fmt.Fprintf(&b, "- and %d that you may not read\n", a.hidden)
+	if n := len(a.hidden); n > 0 {
+		fmt.Fprintf(&b, "- and %d that you may not read\n", n)
 	}
 	return b.String()
 }
@@ -145,19 +170,15 @@ func (v *modelRun) describeChanges(ctx context.Context, tx *store.Tx) (string, e
 	if err != nil {
 		return "", err
 	}
-	account := &changeAccount{entities: map[string]*accountEntry{}, redact: func(text string) string {
-		return redact(text, maxChangeValue)
-	}}
+	account := newChangeAccount(func(text string) string { return redact(text, maxChangeValue) })
 	names := map[string]string{}
 	hasEntities := map[string]bool{}
 	for _, c := range changes {
-		visible, hidden := c.VisibleTo(reeve.ChangeViewer{User: v.run.UserID, Categories: v.agent.Categories})
 		author, err := nameAuthor(ctx, tx, v.run.WorkspaceID, c, names)
 		if err != nil {
 			return "", err
 		}
-		account.hidden += hidden
-		account.add(visible, author)
+		account.add(c, reeve.ChangeViewer{User: v.run.UserID, Categories: v.agent.Categories}, author)
 		hasEntities[c.ID] = len(c.Entities) > 0
 	}
 	var b strings.Builder

@@ -74,6 +74,22 @@ func (h *scheduleHandlers) get(ctx context.Context, who reeve.Principal, in *IDP
 	})
 }
 
+// preview returns when a schedule would fire, without creating it.
+func (h *scheduleHandlers) preview(ctx context.Context, _ reeve.Principal, in *struct {
+	Scoped
+	CadenceType  string `query:"cadence_type" required:"true" enum:"cron,once,interval"`
+	CadenceValue string `query:"cadence_value" required:"true" minLength:"1" maxLength:"200"`
+	Timezone     string `query:"timezone" maxLength:"64" doc:"IANA time zone. Default: UTC"`
+}) (*body[api.SchedulePreview], error) {
+	out := &body[api.SchedulePreview]{}
+	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
+		t := reeve.Timer{Kind: in.CadenceType, Value: in.CadenceValue, Zone: in.Timezone}
+		t, out.Body.Upcoming, err = h.timetable.Plan(t, snap.Now())
+		out.Body.Timezone = t.Zone
+		return err
+	})
+}
+
 func (h *scheduleHandlers) create(ctx context.Context, who reeve.Principal, in *struct {
 	Scoped
 	Body reeve.ScheduleRequest

@@ -19,7 +19,8 @@ type NoteWriter struct {
 }
 
 // SaveNote checks and inserts a note. If the user has a current note with the same content and tags, it returns that
-// one and false. An agent's note that says the same as an untrusted one, even a deleted one, is untrusted.
+// one and false, and pins it if n is pinned. An agent's note that says the same as an untrusted one, even a deleted
+// one, is untrusted.
 func (t NotesTx) SaveNote(ctx context.Context, w NoteWriter, n reeve.Note) (saved reeve.Note, isNew bool, err error) {
 	if n.Content, err = reeve.CheckNote(n.Content); err != nil {
 		return n, false, err
@@ -31,6 +32,10 @@ func (t NotesTx) SaveNote(ctx context.Context, w NoteWriter, n reeve.Note) (save
 		return n, false, err
 	}
 	if same, ok, err := t.FindEqualNote(ctx, w.Workspace, w.User, n.Content, n.Tags); err != nil || ok {
+		if err == nil && n.Pinned && !same.Pinned {
+			same.Pinned = true
+			err = t.PinNote(ctx, same.ID, true)
+		}
 		return same, false, err
 	}
 	if n.ID == "" {

@@ -281,6 +281,11 @@ func TestN13_FormatsAreRead(t *testing.T) {
 	if notes, _ := readNotes(t, file, notefile.Letta); notes != "Name: Zoe [human] text.af" {
 		t.Errorf("an agent file within a JSON string: %s", notes)
 	}
+	file = filepath.Join(writeFiles(t, map[string]string{"wrong.af": `{"blocks":[{"label":7}]}`}), "wrong.af")
+	if _, problems := readNotes(t, file, notefile.Letta); problems !=
+		`wrong.af: is not a Letta agent file: "blocks.label" cannot be a JSON number`+"\n" {
+		t.Errorf("an agent file with a wrong type: %s", problems)
+	}
 	for _, path := range []string{"absent.md", "picture.png"} {
 		if _, err := notefile.Read(filepath.Join(dir, path), ""); err == nil {
 			t.Errorf("%s was read", path)

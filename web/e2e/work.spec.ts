@@ -99,12 +99,37 @@ test('C17 a schedule shows its firings and runs now, and a predicate is tested o
   await form.getByLabel('Agent').selectOption('clerk');
   await expect(form.getByRole('button', { name: 'Create' })).toBeDisabled(); // it has no goal yet
   await form.getByLabel('Goal').fill('Tidy up');
+  const firings = form.getByRole('region', { name: 'Next firings' }).getByRole('listitem');
+  await form.getByLabel('When').fill('30 8 * * 1');
+  await expect(firings.first()).toContainText('Mon');
+  await expect(firings.first()).toContainText('08:30');
+  await form.getByLabel('Time zone').selectOption('UTC');
+  await expect(firings.first()).not.toContainText('08:30'); // the browser is in Berlin
+  await form.getByLabel('When').fill('61 * * * *');
+  await expect(form.getByRole('alert')).toBeVisible();
   await form.getByLabel('Repeats').selectOption('once');
   await form.getByLabel('When').fill('2099-01-31T09:00');
   await form.getByRole('button', { name: 'Create' }).click();
   await expect(form).toHaveCount(0);
   const made = (await server.call('GET', 'schedules')).schedules.find((s: { goal: string }) => s.goal === 'Tidy up');
   expect(made.next_run_at).toBe('2099-01-31T08:00:00Z'); // the browser is in Berlin
+
+  const paused = { ...(await server.call('GET', `schedules/${schedule.id}`)) };
+  await card.getByRole('button', { name: 'Edit' }).click();
+  const edit = page.getByRole('dialog', { name: 'Edit Morning summary' });
+  await expect(edit.getByLabel('When')).toHaveValue(paused.cadence_value);
+  await edit.getByLabel('Goal').fill('Say what is new');
+  await edit.getByLabel('Notify me').selectOption('conditional');
+  await edit.getByRole('button', { name: 'Save' }).click();
+  await expect(edit).toHaveCount(0);
+  await expect(card).toContainText('Say what is new');
+  expect(await server.call('GET', `schedules/${schedule.id}`)).toMatchObject({
+    cadence_value: paused.cadence_value,
+    timezone: paused.timezone,
+    status: 'paused',
+    notification: 'conditional',
+    goal: 'Say what is new',
+  });
 
   const [task] = (await server.call('GET', 'journal/tasks')).tasks;
   await server.call('PATCH', `agents/${schedule.agent_id}`, { categories: [task.category_id] });

@@ -24,6 +24,15 @@ var notes = map[string]func(*testing.T, *store.DB){
 		equal(t, strings.Join(n.Tags, ","), "drink,food", "tags")
 		again := saveNote(t, db, ann, "Ann drinks tea", "drink", "food")
 		equal(t, again.ID, n.ID, "the id of an equal note")
+		update(t, db, func(tx *store.Tx) error {
+			_, _, err := tx.Notes().SaveNote(t.Context(), ann,
+				reeve.Note{Content: "Ann drinks tea", Tags: n.Tags, Pinned: true})
+			return err
+		})
+		again = view(t, db, func(s *store.Snap) (reeve.Note, error) {
+			return s.Notes().GetNote(t.Context(), ws, "ann", n.ID)
+		})
+		equal(t, again.Pinned, true, "pinned by saving it again")
 		other := saveNote(t, db, store.NoteWriter{Workspace: ws, User: "ben", Origin: reeve.NoteByPerson},
 			"Ann drinks tea",
 			"drink", "food")

@@ -2589,6 +2589,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/schedules/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get when a schedule would fire */
+        get: operations["previewSchedule"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/schedules/{id}": {
         parameters: {
             query?: never;
@@ -5323,6 +5340,11 @@ export interface components {
             schedules: components["schemas"]["ListedSchedule"][] | null;
             /** Format: int64 */
             total: number;
+        };
+        SchedulePreview: {
+            timezone: string;
+            /** @description Next firings */
+            upcoming: string[] | null;
         };
         ScheduleRequest: {
             /** @description Id or name of the agent */
@@ -12594,6 +12616,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    previewSchedule: {
+        parameters: {
+            query: {
+                cadence_type: "cron" | "once" | "interval";
+                cadence_value: string;
+                /** @description IANA time zone. Default: UTC */
+                timezone?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SchedulePreview"];
                 };
             };
             /** @description Error */

@@ -26,6 +26,13 @@ export function formatAgo(time: string | number | Date, now: number): string {
   return diff >= 0 ? `${n} ${unit} ago` : `in ${n} ${unit}`;
 }
 
+/** formatFiring shows the time of a firing, with its weekday. */
+export function formatFiring(time: string): string {
+  return new Date(time).toLocaleString(undefined, {
+    weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit',
+  });
+}
+
 /** formatMicros shows an amount of micro-dollars. */
 export function formatMicros(micros: number): string {
   const dollars = micros / 1e6;

@@ -4,23 +4,13 @@ import { api, ok } from '../../api/client';
 import { useRefresh } from '../../app/act';
 import { useAgentName } from '../../app/data';
 import { useAccess } from '../../app/session';
-import { formatTime } from '../../lib/format';
+import { formatFiring, formatTime } from '../../lib/format';
 import { ConfirmButton } from '../../ui/confirm';
 import { Button, Facts, Page, Panel, Ready, StateTag, Tag, useLive } from '../../ui/kit';
 import { Empty } from '../../ui/states';
 import { Ago, Inert } from '../../ui/text';
 import { useNotify } from '../../ui/toast';
-import { NewSchedule } from './new';
-
-const formatFiring = (time: string) =>
-  new Date(time).toLocaleString(undefined, {
-    weekday: 'short',
-    day: 'numeric',
-    month: 'short',
-    year: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-  });
+import { ScheduleForm } from './form';
 
 /** SchedulesScreen lists schedules with their next runs, and pauses, resumes or deletes them. */
 export function SchedulesScreen() {
@@ -56,13 +46,14 @@ export function SchedulesScreen() {
           )
         }
       </Ready>
-      {isAdding && <NewSchedule onClose={() => setAdding(false)} />}
+      {isAdding && <ScheduleForm onClose={() => setAdding(false)} />}
     </Page>
   );
 }
 
 function ScheduleCard({ id }: { id: string }) {
   const { can } = useAccess();
+  const [isEditing, setEditing] = useState(false);
   const nameOf = useAgentName();
   const notify = useNotify();
   const refresh = useRefresh('schedule', 'schedules');
@@ -121,6 +112,7 @@ function ScheduleCard({ id }: { id: string }) {
                 ) : (
                   <Button onClick={() => void setStatus('paused')}>Pause</Button>
                 )}
+                <Button onClick={() => setEditing(true)}>Edit</Button>
                 <ConfirmButton
                   label="Delete"
                   title={`Delete ${s.name}?`}
@@ -189,6 +181,7 @@ function ScheduleCard({ id }: { id: string }) {
               )}
             </section>
           </div>
+          {isEditing && <ScheduleForm schedule={s} onClose={() => setEditing(false)} />}
         </Panel>
       )}
     </Ready>
