@@ -2,6 +2,7 @@ package reeve
 
 import (
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,6 +58,13 @@ func IsDefaultSession(session string) bool {
 
 // SharedSessionPrefix begins the name of a session whose files, scratchpad and shell all members share.
 const SharedSessionPrefix = "shared:"
+
+// OwnSessionPrefix begins the stored names of the sessions that users have named.
+const OwnSessionPrefix = "user:"
+
+// PrivateSessionPrefix returns what the stored names of a user's own sessions begin with. The escaped user contains no
+// colon, so that no user's prefix begins with that of another.
+func PrivateSessionPrefix(user string) string { return OwnSessionPrefix + url.QueryEscape(user) + ":" }
 
 // SessionThread returns the id of the thread of an agent's session.
 func SessionThread(agent, session string) string { return agent + ":session:" + session }

@@ -68,6 +68,7 @@ type NoteVersion struct {
 	AgentID     string     `json:"agent_id,omitempty"`
 	OperationID string     `json:"operation_id,omitempty"`
 	WrittenAt   time.Time  `json:"written_at"`
+	ValidFrom   *time.Time `json:"valid_from,omitempty" doc:"Since when it was true, if that is known"`
 }
 
 // NoteChange changes a note. Fields that are nil stay as they are.

@@ -178,7 +178,9 @@ func forgetNoteCommand(a *app) *cobra.Command {
 				for _, table := range slices.Sorted(maps.Keys(e.Erased)) {
 					fmt.Fprintf(w, "  erased in %s: %d\n", table, e.Erased[table])
 				}
-				fmt.Fprintln(w, "The text may remain in:")
+				if len(e.NotReached) > 0 {
+					fmt.Fprintln(w, "The text may remain in:")
+				}
 				for _, place := range e.NotReached {
 					fmt.Fprintf(w, "  - %s\n", place)
 				}

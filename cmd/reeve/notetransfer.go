@@ -70,7 +70,13 @@ func importNotesCommand(a *app) *cobra.Command {
 				}
 				start = end
 			}
-			return a.print(report, func(w io.Writer) { printNoteImport(w, report) })
+			if err := a.print(report, func(w io.Writer) { printNoteImport(w, report) }); err != nil {
+				return err
+			}
+			if len(plan.Notes) == report.Skipped && len(plan.Problems)+report.Skipped > 0 {
+				return exitError{exitFailed} // nothing could be imported
+			}
+			return nil
 		})
 	c.Long = `Reads notes from files on this machine and sends them to the server. The formats are markdown (a file or
 a folder), claude (CLAUDE.md), agents (AGENTS.md), openclaw (a workspace), letta (an agent file) and

@@ -138,7 +138,8 @@ func parseNotes(text string) ([]string, error) {
 	}
 	from, to := strings.Index(text, "{"), strings.LastIndex(text, "}")
 	if from < 0 || to < from || json.Unmarshal([]byte(text[from:to+1]), &out) != nil {
-		return nil, reeve.Errorf(reeve.ModelFailed, "the model returned no notes but %q", reeve.Truncate(text, 100))
+		// The answer is not quoted, because it may quote notes, and this text is logged.
+		return nil, reeve.Errorf(reeve.ModelFailed, "the model's answer of %d bytes is not a list of notes", len(text))
 	}
 	return out.Notes, nil
 }

@@ -75,6 +75,19 @@ func Quantize(v []float32) []byte {
 	return b
 }
 
+// Dequantize returns the vector that Quantize made smaller, with the precision that is left.
+func Dequantize(quantized []byte) []float32 {
+	if len(quantized) < scaleBytes {
+		return nil
+	}
+	scale := math.Float32frombits(binary.LittleEndian.Uint32(quantized))
+	v := make([]float32, len(quantized)-scaleBytes)
+	for i, y := range quantized[scaleBytes:] {
+		v[i] = scale * float32(int8(y))
+	}
+	return v
+}
+
 func isFinite(x float32) bool { return x-x == 0 }
 
 // Dot returns the inner product of q and a vector that Quantize returned. For vectors of length 1 that is their cosine.

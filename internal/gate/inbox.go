@@ -139,8 +139,9 @@ func checkShownCall(ctx context.Context, s *store.Snap, a reeve.Approval, op ree
 		return nil
 	}
 	return reeve.Errorf(reeve.Conflict,
-		"the approval does not match the call that would run: the %s was changed in the database", differs).
-		Hintf("nothing was executed; deny the approval and make the call again")
+		"the approval does not match the call that would run: its %s changed in the database", differs).
+		Hintf("nothing was executed; deny the approval and make the call again; forgetting a note also erases its "+
+			"text from calls that wait")
 }
 
 // whyObsolete returns why a parked call of a model or script can no longer run, or nil if it can. Either its run has

@@ -264,7 +264,7 @@ func newKeyedRequest(r *http.Request, who reeve.Principal, key string) (store.Re
 		body = c
 	}
 	return store.Request{ID: reeve.DeriveID(reeve.PrefixRequest, who.TokenID, who.Workspace, r.URL.EscapedPath(), key),
-		Hash: reeve.Hash(append(body, "?"+r.URL.RawQuery...)), Workspace: who.Workspace}, nil
+		Hash: reeve.Hash(append(body, "?"+r.URL.RawQuery...)), Workspace: who.Workspace, User: who.User}, nil
 }
 
 func (i *idempotency) claim(ctx context.Context, req store.Request) (old store.Request, mine bool, err error) {

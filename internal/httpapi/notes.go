@@ -44,6 +44,10 @@ func (h *noteHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 	if err != nil {
 		return nil, err
 	}
+	if in.User != "" && in.User != who.User && chat.VisibleTo(who) != "" {
+		return nil, reeve.Errorf(reeve.Forbidden, "only owners list notes of other users").
+			Hintf("leave out the parameter user; it lists your own notes")
+	}
 	f := store.NoteFilter{User: chat.VisibleTo(who), Pinned: in.Pinned, History: in.History, Before: before,
 		Limit: in.Limit}
 	if f.User == "" {
@@ -155,6 +159,10 @@ func (h *noteHandlers) update(ctx context.Context, who reeve.Principal, in *stru
 }) (*body[reeve.Note], error) {
 	return h.write(ctx, who, func(tx *store.Tx) (reeve.Note, error) {
 		n, err := tx.Notes().GetNote(ctx, who.Workspace, chat.VisibleTo(who), in.ID)
+		if err == nil && n.UserID != who.User {
+			err = reeve.Errorf(reeve.Forbidden, "note %s belongs to %s, and only they change it", n.ID, n.UserID).
+				Hintf("an owner may delete or forget it")
+		}
 		if err != nil {
 			return n, err
 		}

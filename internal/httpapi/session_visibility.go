@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"net/url"
 	"strings"
 
 	"reeve"
@@ -14,13 +13,6 @@ import (
 // wherever a request names them. A session that a user names belongs to that user, unless its name begins with
 // reeve.SharedSessionPrefix.
 
-// privatePrefix begins the stored names of the sessions that a user has named.
-const privatePrefix = "user:"
-
-// privateSessions returns what the stored names of a user's own sessions begin with. The escaped user contains no
-// colon, so that no user's prefix begins with that of another.
-func privateSessions(user string) string { return privatePrefix + url.QueryEscape(user) + ":" }
-
 // resolveSession returns the session that a caller means by a name: a conversation, a shared session, or else a session
 // of the caller's own. For owners, who see every session, it means the session that is stored under that name.
 func resolveSession(ctx context.Context, snap *store.Snap, who reeve.Principal, name string) (string, error) {
@@ -30,12 +22,12 @@ func resolveSession(ctx context.Context, snap *store.Snap, who reeve.Principal, 
 	case name == reeve.SharedDefaultSession:
 		return reeve.DefaultSession(who.User), nil
 	case reeve.IsDefaultSession(name), strings.HasPrefix(name, reeve.SharedSessionPrefix),
-		strings.HasPrefix(name, privatePrefix), name == reeve.AutomationSession:
+		strings.HasPrefix(name, reeve.OwnSessionPrefix), name == reeve.AutomationSession:
 		return name, nil
 	}
 	_, err := snap.Chat().GetConversation(ctx, who.Workspace, "", name)
 	if reeve.CodeOf(err) == reeve.NotFound {
-		return privateSessions(who.User) + name, nil
+		return reeve.PrivateSessionPrefix(who.User) + name, nil
 	}
 	return name, err
 }
@@ -48,8 +40,8 @@ func isSessionHidden(ctx context.Context, snap *store.Snap, who reeve.Principal,
 	if reeve.IsDefaultSession(session) {
 		return session != reeve.DefaultSession(who.User), nil
 	}
-	if strings.HasPrefix(session, privatePrefix) {
-		return !strings.HasPrefix(session, privateSessions(who.User)), nil
+	if strings.HasPrefix(session, reeve.OwnSessionPrefix) {
+		return !strings.HasPrefix(session, reeve.PrivateSessionPrefix(who.User)), nil
 	}
 	if _, err := snap.Chat().GetConversation(ctx, who.Workspace, "", session); err != nil {
 		if reeve.CodeOf(err) == reeve.NotFound {

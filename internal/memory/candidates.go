@@ -52,28 +52,6 @@ func (r *Notes) findRelated(ctx context.Context, s *store.Snap, workspace string
 	return pairs, nil
 }
 
-// encodeNotes returns the vectors of notes by note id. It returns nil if there is no encoder or the encoder fails.
-func (r *Notes) encodeNotes(ctx context.Context, notes []reeve.Note) map[string][]float32 {
-	if r.cfg.Encoder == nil {
-		return nil
-	}
-	out := map[string][]float32{}
-	for some := range slices.Chunk(notes, vectorBatch) {
-		texts := make([]string, len(some))
-		for i, n := range some {
-			texts[i] = n.Content
-		}
-		vectors, err := r.cfg.Encoder.Encode(ctx, texts)
-		if err != nil {
-			return nil
-		}
-		for i, n := range some {
-			out[n.ID] = vectors[i]
-		}
-	}
-	return out
-}
-
 // addMeaning sets the cosine of a pair, if it is not known yet and both notes have vectors.
 func (p *notePair) addMeaning(vectors map[string][]float32) {
 	a, b := vectors[p.a.ID], vectors[p.b.ID]

@@ -255,7 +255,7 @@ func (v *consolidation) compareNext(ctx context.Context, isFull bool) (isDone bo
 		v.out.More = len(next) > 0
 		return true, err
 	}
-	vectors := v.cfg.Notes.encodeNotes(ctx, next)
+	vectors := v.cfg.Notes.readVectors(ctx, v.workspace, v.user, next)
 	var pairs []notePair
 	if err := v.cfg.DB.View(ctx, func(s *store.Snap) error {
 		for _, n := range next {

@@ -40,7 +40,7 @@ func (r *Notes) Forget(ctx context.Context, workspace, user, id, operation strin
 	}
 	for more := true; more; {
 		err := r.cfg.DB.Update(ctx, func(tx *store.Tx) error {
-			erased, err := tx.Notes().EraseQuotes(ctx, workspace, texts, quotesPerStep)
+			erased, err := tx.Notes().EraseQuotes(ctx, workspace, note.UserID, texts, quotesPerStep)
 			if err != nil {
 				return err
 			}
@@ -89,7 +89,8 @@ func listKept(ctx context.Context, s *store.Snap, workspace string, n reeve.Note
 func listUnreached(n reeve.Note, texts []string) []string {
 	list := []string{
 		"backups that were made before the note was forgotten",
-		"summaries and answers that say the same in other words",
+		"summaries and answers that say the same in other words or in another form, such as HTML",
+		"calls, runs and conversations of other people, and their sessions",
 		"files, mails and other systems that an agent wrote it to",
 		"logs of the model's provider",
 	}

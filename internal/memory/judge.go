@@ -97,8 +97,7 @@ func parseMerges(text string) ([]judgedMerge, error) {
 	}
 	from, to := strings.Index(text, "{"), strings.LastIndex(text, "}")
 	if from < 0 || to < from || json.Unmarshal([]byte(text[from:to+1]), &out) != nil {
-		return nil, reeve.Errorf(reeve.ModelFailed, "the model's answer is not a list of merges: %q",
-			reeve.Truncate(text, 100))
+		return nil, reeve.Errorf(reeve.ModelFailed, "the model's answer of %d bytes is not a list of merges", len(text))
 	}
 	return out.Merges, nil
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"reeve"
@@ -45,6 +46,7 @@ type Notes struct {
 	cfg          NotesConfig
 	notesChanged notify.Signal
 	codes        codeCache
+	encoding     sync.Mutex // held while vectors of notes are computed and stored, so that none is computed twice
 }
 
 // NewNotes returns Notes. It computes no vectors until Run or Step is called.

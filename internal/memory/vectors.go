@@ -3,8 +3,10 @@ package memory
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
+	"reeve"
 	"reeve/internal/embed"
 	"reeve/internal/notify"
 	"reeve/internal/store"
@@ -45,33 +47,81 @@ func (r *Notes) Run(ctx context.Context) error {
 
 // Step computes the vectors of some notes that have no vector of the current model. It returns the number of notes.
 func (r *Notes) Step(ctx context.Context) (int, error) {
-	model := r.cfg.Encoder.Model()
+	r.encoding.Lock()
+	defer r.encoding.Unlock()
 	var notes []store.NoteText
 	err := r.cfg.DB.View(ctx, func(s *store.Snap) error {
 		held, err := s.System().IsHeld(ctx)
 		if err != nil || held {
 			return err
 		}
-		notes, err = s.Notes().NotesWithoutVector(ctx, model, vectorBatch)
+		notes, err = s.Notes().NotesWithoutVector(ctx, r.cfg.Encoder.Model(), vectorBatch)
 		return err
 	})
 	if err != nil || len(notes) == 0 {
 		return 0, err
 	}
+	_, err = r.storeVectors(ctx, notes)
+	return len(notes), err
+}
+
+// storeVectors computes and stores the vectors of notes, and returns them in the same order.
+func (r *Notes) storeVectors(ctx context.Context, notes []store.NoteText) ([][]float32, error) {
 	texts := make([]string, len(notes))
 	for i, n := range notes {
 		texts[i] = n.Content
 	}
 	encoded, err := r.cfg.Encoder.Encode(ctx, texts)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	vectors := make([]store.NoteVector, len(notes))
 	for i, n := range notes {
 		vectors[i] = store.NoteVector{NoteID: n.ID, Version: n.Version, Code: embed.Bits(encoded[i]),
 			Vector: embed.Quantize(encoded[i])}
 	}
-	return len(notes), r.cfg.DB.Update(ctx, func(tx *store.Tx) error {
-		return tx.Notes().PutVectors(ctx, model, vectors)
+	return encoded, r.cfg.DB.Update(ctx, func(tx *store.Tx) error {
+		return tx.Notes().PutVectors(ctx, r.cfg.Encoder.Model(), vectors)
 	})
+}
+
+// readVectors returns the vectors of a user's notes by note id, and computes those that are missing. It returns nil if
+// there is no encoder or the encoder fails.
+func (r *Notes) readVectors(ctx context.Context, workspace, user string, notes []reeve.Note) map[string][]float32 {
+	if r.cfg.Encoder == nil {
+		return nil
+	}
+	r.encoding.Lock()
+	defer r.encoding.Unlock()
+	out := map[string][]float32{}
+	ids := make([]string, len(notes))
+	for i, n := range notes {
+		ids[i] = n.ID
+	}
+	err := r.cfg.DB.View(ctx, func(s *store.Snap) error {
+		stored, err := s.Notes().VectorsOf(ctx, workspace, user, r.cfg.Encoder.Model(), ids)
+		for _, v := range stored {
+			out[v.NoteID] = embed.Dequantize(v.Vector)
+		}
+		return err
+	})
+	if err != nil {
+		return nil
+	}
+	var missing []store.NoteText
+	for _, n := range notes {
+		if out[n.ID] == nil {
+			missing = append(missing, store.NoteText{ID: n.ID, Version: n.Version, Content: n.Content})
+		}
+	}
+	for some := range slices.Chunk(missing, vectorBatch) {
+		vectors, err := r.storeVectors(ctx, some)
+		if err != nil {
+			return nil
+		}
+		for i, n := range some {
+			out[n.ID] = vectors[i]
+		}
+	}
+	return out
 }

@@ -271,6 +271,9 @@ func (s Queue) GetChanges(ctx context.Context, workspace string, ids []string) (
 			continue // the others are only named, such as the category of a task
 		}
 		named := e.Entities[0]
+		if isOwnSession(named.ID) {
+			named.Kind, named.Owner = "session_file", c.UserID
+		}
 		if !slices.ContainsFunc(c.Entities, func(have reeve.EntityChange) bool { return have.ID == named.ID }) {
 			c.Entities = append(c.Entities, named)
 		}
@@ -285,6 +288,14 @@ func (s Queue) GetChanges(ctx context.Context, workspace string, ids []string) (
 	}
 	sortChanges(list, counters)
 	return list, nil
+}
+
+// isOwnSession reports whether an entity is a file of a session that members do not share. It belongs to the user for
+// whom it was written.
+func isOwnSession(entity string) bool {
+	_, session, ok := strings.Cut(entity, reeve.SessionThread("", ""))
+	return ok && !strings.HasPrefix(session, reeve.SharedSessionPrefix) && !strings.HasPrefix(session,
+		reeve.AutomationSession+"/")
 }
 
 // sortChanges sorts changes by age. Changes with a counter are in the order of their counters, because one transaction

@@ -126,15 +126,15 @@ func (s Notes) GetNote(ctx context.Context, workspace, user, id string) (reeve.N
 	return n, err
 }
 
-// UpdateNote writes the content, tags, origin and writer of n and keeps the previous version. n is the note as it was
-// read, with these fields changed; the update fails with Conflict if the note has been written since.
+// UpdateNote writes the content, validity, tags, origin and writer of n and keeps the previous version. n is the note
+// as it was read, with these fields changed; the update fails with Conflict if the note has been written since.
 func (t NotesTx) UpdateNote(ctx context.Context, workspace string, n reeve.Note) (reeve.Note, error) {
 	t.tx.Announce(workspace, TopicNotes, "", "")
 	n.Content = reeve.SanitizeText(n.Content)
-	n.UpdatedAt, n.ValidFrom = t.now, t.now
+	n.UpdatedAt = t.now
 	count, err := t.tx.execCount(ctx, `INSERT INTO note_versions (note_id, version, content, tags, origin, agent_id,
-			operation_id, created_at)
-		SELECT id, version, content, tags, origin, agent_id, operation_id, updated_at FROM notes
+			operation_id, created_at, valid_from)
+		SELECT id, version, content, tags, origin, agent_id, operation_id, updated_at, valid_from FROM notes
 		WHERE id = $1 AND workspace_id = $2 AND version = $3`, n.ID, workspace, n.Version)
 	if err == nil && count == 0 {
 		err = reeve.Errorf(reeve.Conflict, "note %s has changed since it was read", n.ID).Hintf("read the note again")
@@ -146,10 +146,10 @@ func (t NotesTx) UpdateNote(ctx context.Context, workspace string, n reeve.Note)
 	owner := noteOwner(workspace, n.UserID)
 	if err := firstError(
 		t.tx.exec(ctx, `UPDATE notes SET content = $2, tags = $3, origin = $4, agent_id = $5, conversation_id = $6,
-			turn_id = $7, operation_id = $8, version = $9, valid_from = $10, updated_at = $10, hash = $11,
+			turn_id = $7, operation_id = $8, version = $9, valid_from = $12, updated_at = $10, hash = $11,
 			vector_model = '' WHERE id = $1`,
 			n.ID, n.Content, encodeJSON(n.Tags), string(n.Origin), n.AgentID, n.ConversationID, n.TurnID, n.OperationID,
-			n.Version, reeve.Millis(t.now), noteHash(n.Content, n.Tags)),
+			n.Version, reeve.Millis(t.now), noteHash(n.Content, n.Tags), reeve.Millis(n.ValidFrom)),
 		t.tx.exec(ctx, `DELETE FROM note_tags WHERE note_id = $1`, n.ID)); err != nil {
 		return n, err
 	}
@@ -209,11 +209,11 @@ func (s Notes) ListNoteVersions(ctx context.Context, id string) ([]reeve.NoteVer
 	return queryAll(ctx, s.Snap, func(r scanner) (v reeve.NoteVersion, err error) {
 		defer wrapCorrupt("note_versions", &id, &err)
 		var tags string
-		var written int64
-		err = r.Scan(&v.Version, &v.Content, &tags, &v.Origin, &v.AgentID, &v.OperationID, &written)
-		v.WrittenAt, v.Tags = reeve.FromMillis(written), []string{}
+		var written, valid int64
+		err = r.Scan(&v.Version, &v.Content, &tags, &v.Origin, &v.AgentID, &v.OperationID, &written, &valid)
+		v.WrittenAt, v.ValidFrom, v.Tags = reeve.FromMillis(written), timeOrNil(valid), []string{}
 		return v, firstError(err, decodeJSON("tags", tags, &v.Tags))
-	}, `SELECT version, content, tags, origin, agent_id, operation_id, created_at FROM note_versions
+	}, `SELECT version, content, tags, origin, agent_id, operation_id, created_at, valid_from FROM note_versions
 		WHERE note_id = $1 ORDER BY version`, id)
 }
 

@@ -205,8 +205,9 @@ func (t NotesTx) insertImported(ctx context.Context, workspace, owner string, n 
 	}
 	for _, v := range versions {
 		if err := t.tx.exec(ctx, `INSERT INTO note_versions (note_id, version, content, tags, origin, agent_id,
-			operation_id, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, n.ID, v.Version, v.Content,
-			encodeJSON(v.Tags), string(v.Origin), v.AgentID, v.OperationID, reeve.Millis(v.WrittenAt)); err != nil {
+			operation_id, created_at, valid_from) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, n.ID, v.Version,
+			v.Content, encodeJSON(v.Tags), string(v.Origin), v.AgentID, v.OperationID, reeve.Millis(v.WrittenAt),
+			millisOrZero(v.ValidFrom)); err != nil {
 			return err
 		}
 	}

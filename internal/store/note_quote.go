@@ -1,8 +1,14 @@
 package store
 
 import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // The server shortens texts to 59 characters or more, or to their first line. So a quote has at least the first
@@ -14,8 +20,9 @@ const (
 
 // quoteForm is a form in which a text is stored, such as within a JSON string.
 type quoteForm struct {
-	runes []string // each character of the text in this form
-	start string   // the part of the text that each quote has, in this form
+	runes      []string // each character of the text in this form
+	start      string   // the part of the text that each quote has, in this form
+	plainStart string   // the same part, as the text has it
 }
 
 // textEncoding returns a text as it is stored in a place. The encoding of a text consists of those of its characters.
@@ -24,6 +31,29 @@ type textEncoding func(string) string
 func inJSON(s string) string      { return trimQuotes(encodeJSON(s)) }
 func inPlainJSON(s string) string { return trimQuotes(encodeJSONUnescaped(s)) }
 func inGo(s string) string        { return trimQuotes(strconv.Quote(s)) }
+
+// inASCII escapes all characters outside ASCII, as many JSON encoders do.
+func inASCII(s string) string { return escapeUnicode(inPlainJSON(s), `\u%04x`) }
+
+// inUpperASCII is inASCII with capital digits.
+func inUpperASCII(s string) string { return escapeUnicode(inPlainJSON(s), `\u%04X`) }
+
+// inSlashed escapes slashes too.
+func inSlashed(s string) string { return strings.ReplaceAll(inASCII(s), "/", `\/`) }
+
+func escapeUnicode(s, format string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r < utf8.RuneSelf {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, format, unit)
+		}
+	}
+	return b.String()
+}
 
 // inLines returns the encoding of a text whose lines a preview prefixes.
 func inLines(sign string) textEncoding {
@@ -34,12 +64,15 @@ func inLines(sign string) textEncoding {
 // may be within JSON again.
 func listEncodings() (list []textEncoding) {
 	list = []textEncoding{strings.Clone, inGo, inLines("-"), inLines("+")}
-	for range 2 {
+	within := func(encoders ...textEncoding) {
 		for _, e := range list {
-			list = append(list, func(s string) string { return inJSON(e(s)) },
-				func(s string) string { return inPlainJSON(e(s)) })
+			for _, encode := range encoders {
+				list = append(list, func(s string) string { return encode(e(s)) })
+			}
 		}
 	}
+	within(inJSON, inPlainJSON, inASCII, inUpperASCII, inSlashed)
+	within(inJSON, inPlainJSON)
 	return list
 }
 
@@ -69,13 +102,100 @@ func newQuoteForm(text string, encode textEncoding) quoteForm {
 	for i, r := range text {
 		f.runes = append(f.runes, encode(string(r)))
 		if i+len(string(r)) <= end {
-			f.start = strings.Join(f.runes, "")
+			f.start, f.plainStart = strings.Join(f.runes, ""), text[:i+len(string(r))]
 		}
 	}
 	return f
 }
 
-// eraseForms replaces the quotes in a text. A quote is the start of a form with all characters that follow in it.
+// plainText matches characters that every encoding leaves as they are.
+var plainText = regexp.MustCompile(`[A-Za-z0-9 _.,:;!?()-]+`)
+
+// minAnchor is the length in bytes of an anchor.
+const minAnchor = 8
+
+// findAnchors returns texts of which every quote contains one. A text that has a part which every encoding leaves as it
+// is has that part as its anchor. Otherwise all starts of its forms are anchors.
+func findAnchors(forms []quoteForm) (anchors []string) {
+	for _, f := range forms {
+		anchor := ""
+		for _, part := range plainText.FindAllString(f.plainStart, -1) {
+			if len(part) > len(anchor) {
+				anchor = part
+			}
+		}
+		if len(anchor) < minAnchor {
+			anchor = f.start
+		}
+		if !slices.Contains(anchors, anchor) {
+			anchors = append(anchors, anchor)
+		}
+	}
+	return anchors
+}
+
+// structuredColumns have JSON in a format of the server. The values of structuralKeys in it are names, and quote no
+// note, unless they are part of the arguments of a call.
+var structuredColumns = []string{"answer", "body", "metadata", "request", "result_info", "talk", "undo"}
+
+var structuralKeys = []string{"class", "code", "effect", "hash", "id", "kind", "media_type", "model", "origin",
+	"provider", "role", "session", "state", "status", "step", "stop", "tool", "type", "user", "verdict", "via"}
+
+func isStructural(key string, keys []string) bool {
+	return slices.Contains(structuralKeys, key) && !slices.Contains(keys, "args")
+}
+
+// eraseQuotes replaces the quotes in a text. In JSON it changes only strings that are values, so that the text remains
+// JSON with the same structure. If isStructured is true, the JSON is in a format of the server.
+func eraseQuotes(text string, forms []quoteForm, isStructured bool) string {
+	t := strings.TrimSpace(text)
+	if t == "" || !strings.Contains(`{["`, t[:1]) || !json.Valid([]byte(text)) {
+		return eraseForms(text, forms)
+	}
+	var b strings.Builder
+	key, keys := "", []string{} // the key of the current value, and those of the values around it
+	for i := 0; i < len(text); {
+		switch text[i] {
+		case '{', '[':
+			keys = append(keys, key)
+		case '}', ']':
+			key, keys = keys[len(keys)-1], keys[:len(keys)-1]
+		case '"':
+			literal := jsonString(text[i:])
+			i += len(literal)
+			var value string
+			_ = json.Unmarshal([]byte(literal), &value) // the text is valid JSON
+			switch {
+			case strings.HasPrefix(strings.TrimLeft(text[i:], " \t\r\n"), ":"):
+				key = value
+			case !isStructured || !isStructural(key, keys):
+				if erased := eraseQuotes(value, forms, false); erased != value {
+					literal = encodeJSONUnescaped(erased)
+				}
+			}
+			b.WriteString(literal)
+			continue
+		}
+		b.WriteByte(text[i])
+		i++
+	}
+	return b.String()
+}
+
+// jsonString returns the string literal at the start of a JSON text.
+func jsonString(text string) string {
+	for i := 1; ; i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return text[:i+1]
+		}
+	}
+}
+
+// eraseForms replaces the quotes in a text that is not JSON. A quote is the start of a form with all characters that
+// follow in it.
 func eraseForms(text string, forms []quoteForm) string {
 	var b strings.Builder
 	for {

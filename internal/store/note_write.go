@@ -85,6 +85,7 @@ func (t NotesTx) ChangeNote(ctx context.Context, w NoteWriter, id string,
 		}
 	}
 	if after.Content != before.Content {
+		after.ValidFrom = t.tx.Now()
 		if err := t.signRewrite(ctx, w, before, &after); err != nil {
 			return before, after, err
 		}
@@ -105,18 +106,22 @@ func (t NotesTx) ChangeNote(ctx context.Context, w NoteWriter, id string,
 }
 
 // signRewrite records the writer of new content. A person becomes the origin. An agent does not make an untrusted note
-// trusted. If it writes what an earlier version said, as an undo does, the note has the origin of that version.
+// trusted. If it writes what an earlier version said, as an undo does, the note has the origin of that version. It is
+// true since then again.
 func (s Notes) signRewrite(ctx context.Context, w NoteWriter, before reeve.Note, after *reeve.Note) error {
 	w.sign(after)
-	if w.Origin == reeve.NoteByPerson {
-		return nil
-	}
-	if before.IsUntrusted() {
+	if w.Origin != reeve.NoteByPerson && before.IsUntrusted() {
 		after.Origin = reeve.NoteUntrusted
 	}
 	versions, err := s.ListNoteVersions(ctx, before.ID)
 	for _, v := range versions {
-		if v.Content == after.Content {
+		if v.Content != after.Content {
+			continue
+		}
+		if v.ValidFrom != nil {
+			after.ValidFrom = *v.ValidFrom
+		}
+		if w.Origin != reeve.NoteByPerson {
 			after.Origin, after.AgentID = v.Origin, v.AgentID
 		}
 	}

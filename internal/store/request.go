@@ -13,6 +13,7 @@ type Request struct {
 	Hash string // hash of the request
 	// Workspace is the workspace of the caller. It is empty in rows of older versions.
 	Workspace string
+	User      string // the user of the caller; empty in rows of older versions
 	Process   string // the process that handles it
 	Claim     string // the attempt that handles it; empty in rows of older versions
 	Status    int    // the HTTP status of the response; 0 means that no response is stored yet
@@ -32,8 +33,8 @@ func (t LedgerTx) ClaimRequest(ctx context.Context, r Request, forget time.Time,
 	}
 	for {
 		n, err := t.tx.execCount(ctx, `INSERT INTO requests (id, hash, status, body, created_at, process, claim,
-			workspace_id) VALUES ($1, $2, 0, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING`,
-			r.ID, r.Hash, emptyIfNil(nil), reeve.Millis(t.now), r.Process, r.Claim, r.Workspace)
+			workspace_id, user_id) VALUES ($1, $2, 0, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING`,
+			r.ID, r.Hash, emptyIfNil(nil), reeve.Millis(t.now), r.Process, r.Claim, r.Workspace, r.User)
 		if err != nil || n == 1 {
 			return r, n == 1, err
 		}

@@ -209,3 +209,121 @@ func TestN09_TheDatabaseFileKeepsNoWord(t *testing.T) {
 		}
 	}
 }
+
+// What belongs to another user keeps a text that a user forgets, and the answer does not say whether it has the text.
+func TestN09_N11_ForgettingChangesNothingOfOthers(t *testing.T) {
+	t.Parallel()
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+		cfg.Model = kit.ScriptedModel(t, "answers:\n- {when: {said: /./}, text: fine}\n")
+		h := reevetest.Run(t, cfg)
+		kit.NewPersona(h, "bot", kit.Object{"policy": kit.Object{"tools": kit.Object{"schedule_create": "ask"}}},
+			append([]any{"write_file", "scratchpad_write", "schedule_create"}, memoryTools...)...)
+		ann, ben := kit.NewTokenFor(h, "ann", "member"), kit.NewTokenFor(h, "ben", "member")
+		for tool, args := range map[string]kit.Object{
+			"write_file":       {"path": "/code.txt", "content": "It says: " + forgotten},
+			"scratchpad_write": {"items": []string{forgotten}},
+			"memory_save":      {"content": "Remember: " + forgotten},
+			"schedule_create":  {"goal": forgotten, "cadence_type": "interval", "cadence_value": "24h"},
+		} {
+			if res := call(h, tool, args, ann...); res.IsError {
+				t.Errorf("%s: %+v", tool, res)
+			}
+		}
+		var c reeve.Conversation
+		h.Want(http.StatusCreated, &c, "POST", "/api/conversations", kit.Object{"agent": "bot", "title": forgotten[:90]},
+			ann...)
+		var turn reeve.Turn
+		h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns", kit.Object{"content": forgotten},
+			append(ann, "Idempotency-Key", "k1")...)
+		h.Want(http.StatusCreated, nil, "POST", "/api/schedules", kit.Object{"agent": "bot", "goal": forgotten,
+			"cadence_type": "interval", "cadence_value": "24h"}, ann...)
+		kit.WaitUntilIdle(h)
+		before := tablesWith(t, cfg, mark)
+		for _, table := range []string{"approvals", "calls", "conversations", "frames", "messages", "notes", "payloads",
+			"runs", "scratchpads", "session_files", "timers"} {
+			if !slices.Contains(before, table) && table != "payloads" {
+				t.Errorf("the text is not in %s, but in %v", table, before)
+			}
+		}
+		var n reeve.Note
+		h.Want(http.StatusCreated, &n, "POST", "/api/notes", kit.Object{"content": forgotten}, ben...)
+		var e reeve.NoteErasure
+		h.Want(http.StatusOK, &e, "POST", "/api/notes/"+n.ID+"/forget", kit.Object{}, ben...)
+		if len(e.Erased) != 0 {
+			t.Errorf("it erased %v", e.Erased)
+		}
+		if after := tablesWith(t, cfg, mark); !slices.Equal(after, before) {
+			t.Errorf("the text was in %v and is in %v", before, after)
+		}
+		if all := strings.Join(e.NotReached, "\n"); strings.Contains(all, "run_") || strings.Contains(all, "hash") {
+			t.Errorf("the answer names rows of others: %s", all)
+		}
+	})
+}
+
+// A note with a text that occurs in the server's own formats breaks none of them when it is forgotten.
+func TestN09_FragmentsOfJSONBreakNothing(t *testing.T) {
+	t.Parallel()
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+		cfg.Model = kit.ScriptedModel(t, `answers:
+- {when: {tool: memory_save}, text: saved}
+- {when: {said: /tea/}, calls: [{name: memory_save, args: {content: I like tea}}]}
+`)
+		h := reevetest.Run(t, cfg)
+		kit.NewPersona(h, "bot", nil, append([]any{"agent_state_update"}, memoryTools...)...)
+		if res := call(h, "agent_state_update", kit.Object{"primary_goal": "Buy tea"}); res.IsError {
+			t.Fatalf("%+v", res)
+		}
+		c := h.StartConversation("bot").ID
+		kit.WaitForTurn(h, kit.StartTurn(h, c, "I like tea").ID)
+		for _, text := range []string{`"type":"text"`, `{"content":"`, `"role":"user"`, "model_request", "tool_started",
+			"turn_complete", "primary_goal", `","content":`, "conversation", `\",\"content\":\"`} {
+			var n reeve.Note
+			h.Want(http.StatusCreated, &n, "POST", "/api/notes", kit.Object{"content": text})
+			h.Want(http.StatusOK, nil, "POST", "/api/notes/"+n.ID+"/forget", kit.Object{})
+		}
+		if r := h.Do("GET", "/api/doctor", nil); r.Status != http.StatusOK ||
+			strings.Contains(string(r.Body), "cannot be read") {
+			t.Errorf("damaged rows: %s", r.Body)
+		}
+		h.Want(http.StatusOK, nil, "GET", "/api/conversations/"+c+"/messages", nil)
+		h.Want(http.StatusOK, nil, "GET", "/api/conversations/"+c+"/frames?after=0", nil)
+		var s reeve.AgentState
+		h.Want(http.StatusOK, &s, "GET", "/api/agents/bot/state", nil)
+		kit.Equal(t, s.Slots.PrimaryGoal, "Buy tea", "the goal")
+		if d := kit.WaitForTurn(h, kit.StartTurn(h, c, "more tea").ID); d.State != reeve.RunCompleted {
+			t.Errorf("the next turn: %+v", d.Turn)
+		}
+	})
+}
+
+// Quotes are found in every way in which JSON may write a character, also in JSON within other texts.
+func TestN09_EscapedQuotesAreErased(t *testing.T) {
+	t.Parallel()
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+		cfg.Model = kit.ScriptedModel(t, "answers:\n- {when: {said: /./}, text: fine}\n")
+		h := reevetest.Run(t, cfg)
+		kit.NewPersona(h, "bot", nil, append([]any{"write_file"}, memoryTools...)...)
+		c := h.StartConversation("bot").ID
+		var n, m reeve.Note
+		h.Want(http.StatusCreated, &n, "POST", "/api/notes",
+			kit.Object{"content": "Café — the code of http://door/ is \U0001F600 " + mark})
+		h.Want(http.StatusCreated, &m, "POST", "/api/notes", kit.Object{"content": "Код двери — " + mark})
+		for _, text := range []string{
+			`save {"content":"Caf\u00e9 \u2014 the code of http:\/\/door\/ is \ud83d\ude00 ` + mark + `"}`,
+			`{"content":"Café \u2014 the code of http:\/\/door/ is \uD83D\uDE00 ` + mark + `"}`,
+			`{"input":"{\"content\":\"Caf\\u00E9 — the code of http://door/ is \\ud83d\\ude00 ` + mark + `\"}"}`,
+			`save {"content":"\u041a\u043e\u0434 \u0434\u0432\u0435\u0440\u0438 \u2014 ` + mark + `"}`,
+			`save {"content":"\u041A\u043E\u0434 \u0434\u0432\u0435\u0440\u0438 \u2014 ` + mark + `"}`,
+		} {
+			kit.WaitForTurn(h, kit.StartTurn(h, c, text).ID)
+			call(h, "write_file", kit.Object{"path": "/x.json", "content": text})
+		}
+		for _, id := range []string{n.ID, m.ID} {
+			h.Want(http.StatusOK, nil, "POST", "/api/notes/"+id+"/forget", kit.Object{})
+		}
+		if got := tablesWith(t, cfg, mark); len(got) != 0 {
+			t.Errorf("the text is in %v", got)
+		}
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"reeve"
 	"reeve/api"
@@ -111,6 +112,11 @@ func TestN11_NotesArePrivate(t *testing.T) {
 		if got := texts(h, "surprise party", ann...); len(got) == 0 {
 			t.Error("Ann's note is gone")
 		}
+		h.Want(http.StatusForbidden, nil, "GET", "/api/notes?user=ann", nil, ben...)
+		h.Want(http.StatusOK, nil, "GET", "/api/notes?user=ben", nil, ben...)
+		// An owner reads, deletes and forgets notes of others, but puts no words into their mouths.
+		h.Want(http.StatusOK, nil, "GET", "/api/notes/"+id, nil)
+		h.Want(http.StatusForbidden, nil, "PATCH", "/api/notes/"+id, kit.Object{"content": "Ann hates parties"})
 	})
 }
 
@@ -156,6 +162,37 @@ func TestN02_HistoryNamesOriginAndOperation(t *testing.T) {
 				t.Errorf("%s was accepted: %+v", field, res)
 			}
 		}
+	})
+}
+
+// A note says since when it is true. Tags change nothing about that, new words do, and the undo brings it back.
+func TestN02_ValidityFollowsTheText(t *testing.T) {
+	runOnBothDatabases(t, func(t *testing.T, h *reevetest.Host) {
+		since := time.Date(2024, 3, 5, 0, 0, 0, 0, time.UTC)
+		h.Want(http.StatusOK, nil, "POST", "/api/notes/import", kit.Object{"notes": []kit.Object{
+			{"content": "Ann works in Riga", "valid_from": since.Format(time.RFC3339), "source": "import:a"}}})
+		var list api.NoteList
+		h.Want(http.StatusOK, &list, "GET", "/api/notes", nil)
+		id := list.Notes[0].ID
+		validFrom := func() time.Time {
+			t.Helper()
+			var n reeve.Note
+			h.Want(http.StatusOK, &n, "GET", "/api/notes/"+id, nil)
+			return n.ValidFrom.UTC()
+		}
+		h.Want(http.StatusOK, nil, "PATCH", "/api/notes/"+id, kit.Object{"tags": []string{"work"}})
+		kit.Equal(t, validFrom(), since, "after a change of tags")
+		res := call(h, "memory_update", kit.Object{"note_id": id, "content": "Ann works in Tallinn"})
+		if got := validFrom(); time.Since(got) > time.Hour {
+			t.Errorf("the new text is valid from %s", got)
+		}
+		var history api.NoteHistory
+		h.Want(http.StatusOK, &history, "GET", "/api/notes/"+id+"/history", nil)
+		if last := history.Versions[len(history.Versions)-1]; last.ValidFrom == nil || !last.ValidFrom.Equal(since) {
+			t.Errorf("the earlier version: %+v", last)
+		}
+		undo(h, res)
+		kit.Equal(t, validFrom(), since, "after the undo")
 	})
 }
 

@@ -283,7 +283,7 @@ func TestN13_FormatsAreRead(t *testing.T) {
 	}
 	file = filepath.Join(writeFiles(t, map[string]string{"wrong.af": `{"blocks":[{"label":7}]}`}), "wrong.af")
 	if _, problems := readNotes(t, file, notefile.Letta); problems !=
-		`wrong.af: is not a Letta agent file: "blocks.label" cannot be a JSON number`+"\n" {
+		`wrong.af: is not a Letta agent file: blocks.label cannot be a JSON number`+"\n" {
 		t.Errorf("an agent file with a wrong type: %s", problems)
 	}
 	for _, path := range []string{"absent.md", "picture.png"} {

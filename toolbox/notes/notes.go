@@ -289,7 +289,7 @@ func (p *Pack) unmerge(ctx context.Context, in unmergeArgs) (changed, error) {
 			return changed{}, err
 		}
 		inv.UndoWith("memory_merge", again)
-		return changed{NoteID: n.ID, Message: fmt.Sprintf("%d notes were restored.", len(replaced))}, nil
+		return changed{NoteID: n.ID, Message: fmt.Sprintf("Restored notes: %d.", len(replaced))}, nil
 	})
 }
 

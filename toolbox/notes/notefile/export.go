@@ -1,7 +1,9 @@
 package notefile
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,11 +34,22 @@ func WriteJSON(w io.Writer, notes []reeve.NoteRecord) error {
 	return e.Encode(export{Format: exportFormat, Version: 1, Notes: notes})
 }
 
+// describeJSONError says what is wrong with a JSON file, without the names of Go types.
+func describeJSONError(err error) string {
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Sprintf("%s cannot be a JSON %s", cmp.Or(t.Field, "the file"), t.Value)
+	}
+	if t, ok := errors.AsType[*time.ParseError](err); ok {
+		return fmt.Sprintf("%s is not a time such as 2026-03-01T07:00:00Z", t.Value)
+	}
+	return err.Error()
+}
+
 // readExport reads an export of Reeve.
 func (r *reader) readExport(name string, b []byte) {
 	var e export
 	if err := json.Unmarshal(b, &e); err != nil {
-		r.problem(name, "is not an export of notes: %s", err)
+		r.problem(name, "is not an export of notes: %s", describeJSONError(err))
 		return
 	}
 	if e.Format != exportFormat || e.Version != 1 {

@@ -2,8 +2,6 @@ package notefile
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -38,10 +36,7 @@ func (r *reader) readLetta(name string, b []byte) {
 	}
 	var f lettaFile
 	if err := json.Unmarshal(b, &f); err != nil {
-		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // its text names a Go type
-			err = fmt.Errorf("%q cannot be a JSON %s", t.Field, t.Value)
-		}
-		r.problem(name, "is not a Letta agent file: %s", err)
+		r.problem(name, "is not a Letta agent file: %s", describeJSONError(err))
 		return
 	}
 	blocks, messages := slices.Concat(f.Blocks, f.CoreMemory), len(f.Messages)

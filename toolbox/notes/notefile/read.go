@@ -119,6 +119,9 @@ func detect(path string, isFolder bool) (Format, error) {
 		defer func() { _ = f.Close() }()
 		head := make([]byte, 4096)
 		n, err := io.ReadFull(f, head)
+		if errors.Is(err, io.EOF) {
+			return "", reeve.Errorf(reeve.Validation, "%s is empty", path).Hintf("give a file with notes")
+		}
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return "", reeve.Errorf(reeve.Validation, "cannot read %s: %w", path, err)
 		}
