@@ -67,6 +67,9 @@ func (h *agentHandlers) putWakePlan(ctx context.Context, who reeve.Principal, in
 	out := &body[reeve.AgentState]{}
 	return out, h.announcer.update(ctx, who, func(tx *store.Tx) ([]reeve.Token, error) {
 		a, err := tx.Agents().GetAgent(ctx, who.Workspace, in.Agent)
+		if err == nil && in.Body.NextWakeAt != nil {
+			err = a.CheckWakes(reeve.ReasonTimer)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -58,6 +58,11 @@ func readInbox(ctx context.Context, snap *store.Snap, who reeve.Principal) (in a
 	if in.Items, err = snap.Automations().WaitingItems(ctx, who.Workspace, limit); err != nil {
 		return in, err
 	}
+	for i := range in.Items {
+		if err = hideMessage(ctx, snap, who, in.Items[i].LastRun, &in.Items[i].Message); err != nil {
+			return in, err
+		}
+	}
 	if in.Questions, err = snap.Automations().ScriptJobsAwaitingAnswer(ctx, who.Workspace, visibleUser(who),
 		limit); err != nil {
 		return in, err

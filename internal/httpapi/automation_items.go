@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 
 	"reeve"
 	"reeve/api"
@@ -29,6 +30,9 @@ func (h *itemHandlers) list(ctx context.Context, who reeve.Principal, in *struct
 		}
 		out.Body, err = snap.Automations().ListItems(ctx, m.AgentID, reeve.ItemFilter{State: in.State, ID: in.Item,
 			Limit: in.Limit, Offset: in.Offset})
+		for i := range out.Body.Items {
+			err = errors.Join(err, hideMessage(ctx, snap, who, out.Body.Items[i].LastRun, &out.Body.Items[i].Message))
+		}
 		return err
 	})
 }
@@ -47,8 +51,28 @@ func (h *itemHandlers) get(ctx context.Context, who reeve.Principal, in *struct 
 			return err
 		}
 		out.Body.Attempts, err = snap.Automations().ListAttempts(ctx, m.AgentID, in.Item)
+		err = errors.Join(err, hideMessage(ctx, snap, who, out.Body.LastRun, &out.Body.Message))
+		for i, a := range out.Body.Attempts {
+			err = errors.Join(err, hideMessage(ctx, snap, who, a.LastRun, &out.Body.Attempts[i].Message))
+		}
 		return err
 	})
+}
+
+// hiddenMessage stands for the message of a run that the caller may not see. A script can put anything it has read into
+// the error that it fails with.
+const hiddenMessage = "the run acted for another user, and only they may read why it failed"
+
+// hideMessage replaces the message with which a run failed if the caller may not see the run.
+func hideMessage(ctx context.Context, snap *store.Snap, who reeve.Principal, run string, message *string) error {
+	if *message == "" {
+		return nil
+	}
+	isHidden, err := isRunHidden(ctx, snap, who, run)
+	if isHidden {
+		*message = hiddenMessage
+	}
+	return err
 }
 
 // ItemBody is the input of routes that change an item.
@@ -72,5 +96,11 @@ func (h *itemHandlers) resolve(ctx context.Context, who reeve.Principal, in *Ite
 		return nil, reeve.InvalidField("/item", reeve.AsError(err).Message, "an item id")
 	}
 	v, err := h.automations.ResolveItem(ctx, who.Workspace, in.ID, in.Body.Item, to, in.Body.Reason)
+	if err == nil && v.LastRun != "" {
+		ctx = context.WithoutCancel(ctx) // the item has changed, so the caller must learn it
+		err = h.db.View(ctx, func(snap *store.Snap) error {
+			return hideMessage(ctx, snap, who, v.LastRun, &v.Message)
+		})
+	}
 	return &body[reeve.Item]{v}, err
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -130,6 +131,9 @@ func (h *automationHandlers) list(ctx context.Context, who reeve.Principal, in *
 	out := &body[api.AutomationList]{}
 	err = h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body.Automations, err = snap.Automations().ListAutomations(ctx, who.Workspace, after, in.Limit)
+		for _, m := range out.Body.Automations {
+			err = errors.Join(err, hideFailure(ctx, snap, who, m))
+		}
 		return err
 	})
 	if n := len(out.Body.Automations); n == in.Limit {
@@ -157,8 +161,16 @@ func (h *automationHandlers) get(ctx context.Context, who reeve.Principal,
 	out := &body[reeve.Automation]{}
 	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
 		out.Body, err = snap.Automations().GetAutomation(ctx, who.Workspace, in.ID)
-		return err
+		return errors.Join(err, hideFailure(ctx, snap, who, out.Body))
 	})
+}
+
+// hideFailure hides why an automation failed if the caller may not see the run that failed.
+func hideFailure(ctx context.Context, snap *store.Snap, who reeve.Principal, m reeve.Automation) error {
+	if m.Failure == nil {
+		return nil
+	}
+	return hideMessage(ctx, snap, who, m.Failure.RunID, &m.Failure.Message)
 }
 
 // maxVersions is the most versions that listVersions returns.

@@ -184,8 +184,8 @@ func registerRoutes(router huma.API, s *services) {
 		schedules.list)
 	handle(router, route{post, "/api/schedules", "createSchedule", "Create a schedule", "schedules", member, created},
 		schedules.create)
-	handle(router, route{get, "/api/schedules/preview", "previewSchedule", "Get when a schedule would fire", "schedules",
-		viewer, 0}, schedules.preview)
+	handle(router, route{get, "/api/schedules/preview", "previewSchedule", "Get when a schedule would fire",
+		"schedules", viewer, 0}, schedules.preview)
 	handle(router, route{get, "/api/schedules/{id}", "getSchedule", "Get a schedule and its next run times",
 		"schedules",
 		viewer, 0}, schedules.get)

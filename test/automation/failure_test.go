@@ -251,3 +251,25 @@ func TestK18_AttentionGoesToAPerson(t *testing.T) {
 	}
 	a.MustComplete()
 }
+
+// A script may fail with what it has read. So only those who see the run read its message.
+func TestK18_MessagesOfOthersRunsAreHidden(t *testing.T) {
+	t.Parallel()
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+		a, _ := startWithFailingTool(t, cfg,
+			`await Items.withItem('a', 'A', async () => { throw new Error('the PIN is 4711') })`)
+		ann, ben := kit.NewTokenFor(a.Host, "ann", "member"), kit.NewTokenFor(a.Host, "ben", "member")
+		a.Want(201, nil, "POST", a.Path("/runs"), kit.Object{}, ann...)
+		a.RunUntilIdle(t.Context())
+		for _, path := range []string{a.Path(""), "/api/automations", a.Path("/items"), a.Path("/items/a"), "/api/inbox"} {
+			if r := a.Want(200, nil, "GET", path, nil, ben...); strings.Contains(string(r.Body), "4711") {
+				t.Errorf("%s shows %s", path, r.Body)
+			}
+		}
+		for _, path := range []string{a.Path(""), a.Path("/items/a")} {
+			if r := a.Want(200, nil, "GET", path, nil, ann...); !strings.Contains(string(r.Body), "4711") {
+				t.Errorf("%s does not say why: %s", path, r.Body)
+			}
+		}
+	})
+}

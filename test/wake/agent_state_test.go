@@ -195,6 +195,8 @@ func TestL30_PeopleSetTheWakePlan(t *testing.T) {
 			t.Fatalf("%+v", s.WakePlan)
 		}
 		h.Want(http.StatusOK, nil, "PUT", at, plan) // repeated
+		h.Want(http.StatusCreated, nil, "POST", "/api/agents", kit.Object{"name": "talker", "mode": "interactive"})
+		h.Want(http.StatusConflict, nil, "PUT", "/api/agents/talker/wake-plan", plan) // it could never wake
 		for _, bad := range []string{"2001-01-01T00:00:00Z", "2999-01-01T00:00:00Z", "2030-01-01T00:00:00", "soon"} {
 			h.Want(http.StatusBadRequest, nil, "PUT", at, kit.Object{"sleep_until": bad})
 			if res, _, _ := kit.TryCall(h, "aide", kit.Call{"tool": "agent_sleep",

@@ -7,6 +7,7 @@ import (
 
 	"reeve"
 	"reeve/api"
+	"reeve/host"
 	"reeve/reevetest"
 	"reeve/test/kit"
 	tools "reeve/toolbox/journal"
@@ -70,4 +71,26 @@ func TestL29_EveryChangeIDCanBeLookedUp(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The name of a file in a user's own session is shown to nobody else whom the change wakes or who looks it up.
+func TestL29_FilesOfOwnSessionsArePrivate(t *testing.T) {
+	t.Parallel()
+	kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+		heard := &kit.RecordingModel{Model: kit.ScriptedModel(t, "answers:\n- {when: {said: /./}, text: fine}\n")}
+		cfg.Model = heard
+		h := reevetest.Run(t, cfg)
+		ann, ben := kit.NewTokenFor(h, "ann", "member"), kit.NewTokenFor(h, "ben", "member")
+		h.Agent("scribe", "write_file")
+		kit.NewPersona(h, "watcher", kit.Object{"mode": "hybrid", "config": kit.Object{"instructions": "I am watcher."}})
+		h.Want(201, nil, "POST", "/api/agents/watcher/subscriptions", kit.Object{"class": "key", "name": "SESSION_FILE"},
+			ben...)
+		h.Want(200, nil, "POST", "/api/agents/scribe/calls", kit.Object{"tool": "write_file",
+			"args": kit.Object{"path": "/divorce.md", "content": "x"}}, ann...)
+		kit.Eventually(t, "the watcher is asked", func() bool { return heard.LastPrompt("I am watcher") != "" })
+		if got := heard.LastPrompt("I am watcher"); strings.Contains(got, "divorce") ||
+			!strings.Contains(got, "1 that you may not read") {
+			t.Errorf("the watcher is told %s", got)
+		}
+	})
 }
