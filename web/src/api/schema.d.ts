@@ -4713,6 +4713,11 @@ export interface components {
             operation_id?: string;
             origin: string;
             tags: string[] | null;
+            /**
+             * Format: date-time
+             * @description Since when it was true, if that is known
+             */
+            valid_from?: string;
             /** Format: int64 */
             version: number;
             /** Format: date-time */
