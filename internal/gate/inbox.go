@@ -140,7 +140,7 @@ func checkShownCall(ctx context.Context, s *store.Snap, a reeve.Approval, op ree
 	}
 	return reeve.Errorf(reeve.Conflict,
 		"the approval does not match the call that would run: its %s changed in the database", differs).
-		Hintf("nothing was executed; deny the approval and make the call again; forgetting a note also erases its "+
+		Hintf("nothing was executed; deny the approval and make the call again; forgetting a note also erases its " +
 			"text from calls that wait")
 }
 
