@@ -10,6 +10,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -18,6 +20,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"reeve/host"
 )
 
@@ -99,6 +102,7 @@ Exit codes:
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
+	root.SetFlagErrorFunc(describeFlagError)
 	f := root.PersistentFlags()
 	f.StringVar(&a.flags.url, "url", "", "address of the server, such as http://127.0.0.1:7410 (REEVE_URL)")
 	f.StringVar(&a.flags.token, "token", "", "access token; prefer REEVE_TOKEN, which other processes cannot see")
@@ -166,6 +170,21 @@ func rejectUnknownArgs(c *cobra.Command) {
 		return usagef("unknown command %q for %q; available commands: %s", args[0], c.CommandPath(),
 			strings.Join(names, ", "))
 	}
+}
+
+// describeFlagError says what a flag takes. The library's text names Go functions.
+func describeFlagError(_ *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	flag := invalid.GetFlag()
+	takes := map[string]string{"bool": "true or false", "duration": "a duration, such as 90s or 24h",
+		"float64": "a number", "int": "a whole number", "int64": "a whole number"}[flag.Value.Type()]
+	if takes == "" {
+		return err
+	}
+	return fmt.Errorf("--%s takes %s, not %q", flag.Name, takes, invalid.GetValue())
 }
 
 // trackStart sets a.started when the RunE of c or of one of its subcommands is called. An error before that comes from

@@ -83,6 +83,9 @@ func noteOf(w NoteWriter, r reeve.NoteRecord, now time.Time) (n reeve.Note, vers
 	if !strings.HasPrefix(r.ID, reeve.PrefixNote+"_") {
 		return n, nil, reeve.InvalidField("/id", "is not the id of a note", "an id that an export wrote")
 	}
+	if r.SupersededBy == r.ID {
+		return n, nil, reeve.InvalidField("/superseded_by", "is the note itself", "the id of another note")
+	}
 	if w.Origin != reeve.NoteUntrusted && r.Origin != "" {
 		n.Origin = r.Origin
 	}

@@ -181,12 +181,14 @@ func TestN14_BadRecordsAreSkipped(t *testing.T) {
 		id := write(h, "memory_save", kit.Object{"content": "Ann's own note"}, ann...).NoteID
 		got := outcomes(importNotes(h, api.NoteImportRequest{Notes: []reeve.NoteRecord{
 			{ID: "op_1", Content: "x"},
-			{ID: id, Content: "stolen", SupersededBy: id, Version: 3,
+			{ID: "note_1", Content: "x", SupersededBy: "note_1"},
+			{ID: id, Content: "stolen", SupersededBy: "note_9", Version: 3,
 				Versions: []reeve.NoteVersion{{Version: 2, Content: "b", Origin: "person"}}},
 			{ID: "note_2", Content: "x", Version: 2, Versions: []reeve.NoteVersion{{Version: 2, Content: "b", Origin: "person"}}},
 			{ID: "note_3", Content: "x", Version: 2, Versions: []reeve.NoteVersion{{Version: 1, Content: "b", Origin: "king"}}}}},
 			ben...))
-		if got != "skipped id is not the id of a note; expected an id that an export wrote, created, "+
+		if got != "skipped id is not the id of a note; expected an id that an export wrote, "+
+			"skipped superseded_by is the note itself; expected the id of another note, created, "+
 			"skipped versions are not in order; expected ascending versions below the note's own, "+
 			"skipped versions have an unknown origin; expected person, agent or untrusted" {
 			t.Errorf("got %s", got)
