@@ -180,7 +180,7 @@ func (e errorWriter) writeV1(w http.ResponseWriter, r *http.Request, err error) 
 func writeV1JSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = marshal(w, v) // fails only if the client has disconnected
+	_ = marshal(w, v) // v can be encoded
 }
 
 // decodeV1Request decodes a request into v. It fails if the rules do not allow a parameter.

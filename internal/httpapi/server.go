@@ -179,9 +179,18 @@ func openAPIConfig(version string) huma.Config {
 }
 
 func marshal(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(clientWriter{w})
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
+}
+
+// clientWriter ignores that a client has left before it got its response. Otherwise huma would set another status, and
+// net/http would log a warning.
+type clientWriter struct{ io.Writer }
+
+func (c clientWriter) Write(b []byte) (int, error) {
+	_, _ = c.Writer.Write(b)
+	return len(b), nil
 }
 
 // unmarshal decodes strict JSON. It fails on duplicate keys, invalid UTF-8 and lone surrogates.
