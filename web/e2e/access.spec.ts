@@ -239,7 +239,7 @@ test('C22 C23 a dialog keeps what was typed, and an error stands at its field', 
   await expect(title).toHaveAccessibleDescription(/title is required/);
   await expect(edit).not.toContainText('/title');
   await page.mouse.click(5, 300); // beside the dialog
-  await expect(edit).toBeVisible();
+  await expect(edit.locator(':focus')).toHaveCount(1);
   await page.keyboard.press('Escape');
   const question = page.getByRole('dialog', { name: 'Discard what you typed?' });
   await question.getByRole('button', { name: 'Keep editing' }).click();

@@ -133,6 +133,7 @@ test('C13 a chat streams, and loses and repeats nothing when the server is kille
   await expect(log.locator('.said.me')).toHaveCount(2);
   await expect(log.locator('.said.me').last()).toContainText('<img src=x');
   await expect(log.locator('.said:not(.me)')).toHaveCount(2);
+  await expect(log).toContainText('You said: hello <img src=x onerror=alert(1)>');
   const before = await log.innerText();
   await server.kill();
   await expect(page.getByText('Connection lost')).toBeVisible();

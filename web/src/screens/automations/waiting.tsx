@@ -1,10 +1,15 @@
+import type { ReactNode } from 'react';
 import { Link } from '@tanstack/react-router';
 import { api, ok } from '../../api/client';
 import { useLive } from '../../ui/kit';
+import { Loading } from '../../ui/states';
 import { Inert } from '../../ui/text';
 
-/** WaitingPlans leads to the automations whose newest run made a plan that nobody applied. It shows nothing if none has. */
-export function WaitingPlans() {
+/**
+ * WaitingPlans leads to the automations whose newest run made a plan that nobody applied, above its children. It shows
+ * both at once, so that nothing moves under the pointer.
+ */
+export function WaitingPlans({ children }: { children: ReactNode }) {
   const query = useLive(
     ['waiting-plans'],
     async (signal) => {
@@ -27,18 +32,23 @@ export function WaitingPlans() {
     },
     { topics: ['automations', 'runs'] },
   );
-  if (!query.data?.length) return null;
+  if (query.isPending) return <Loading />;
   return (
-    <section className="panel" aria-label="Plans to apply">
-      <ul className="body stack tight">
-        {query.data.map((a) => (
-          <li key={a.agent_id}>
-            <Link to="/automations/$id" params={{ id: a.agent_id }}>
-              <Inert text={a.name} /> has a plan to apply
-            </Link>
-          </li>
-        ))}
-      </ul>
-    </section>
+    <>
+      {query.data?.length ? (
+        <section className="panel" aria-label="Plans to apply">
+          <ul className="body stack tight">
+            {query.data.map((a) => (
+              <li key={a.agent_id}>
+                <Link to="/automations/$id" params={{ id: a.agent_id }}>
+                  <Inert text={a.name} /> has a plan to apply
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </section>
+      ) : null}
+      {children}
+    </>
   );
 }

@@ -21,8 +21,9 @@ export function InboxScreen() {
   const inbox = useInbox();
   return (
     <Page title="Inbox">
-      <WaitingPlans />
-      <Ready query={inbox}>{(data) => <Entries entries={listEntries(data)} hasMore={Boolean(data.more)} />}</Ready>
+      <WaitingPlans>
+        <Ready query={inbox}>{(data) => <Entries entries={listEntries(data)} hasMore={Boolean(data.more)} />}</Ready>
+      </WaitingPlans>
     </Page>
   );
 }
