@@ -53,9 +53,13 @@ func (v Redaction) StoredSecretsOnly(text string, cut bool) string {
 	return redact.Replace(text, v.storedSecretsOnly().Find(text))
 }
 
-// ForObservers redacts the preview of an approval or proposal for users who may not decide on it. It removes secrets of
-// any kind.
-func (v Redaction) ForObservers(preview string) string { return v.view.redactor.Text(preview) }
+// ForDeciders redacts the arguments and the preview of a call for users who may decide on it. It removes stored secrets
+// and keeps what only looks like a secret. JSON stays JSON.
+func (v Redaction) ForDeciders(text string) string { return v.storedSecretsOnly().Text(text) }
+
+// ForObservers redacts the arguments and the preview of a call for users who may not decide on it. It removes secrets
+// of any kind.
+func (v Redaction) ForObservers(text string) string { return v.view.redactor.Text(text) }
 
 // ChangeRedaction redacts the texts of one change together, because a text may contain a part of a secret in another
 // text.

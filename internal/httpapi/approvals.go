@@ -34,8 +34,12 @@ func (h *approvalHandlers) inbox(ctx context.Context, who reeve.Principal, _ *Sc
 		if err == nil {
 			out.Body.Hold, err = snap.System().Hold(ctx)
 		}
+		if err != nil || len(out.Body.Unknown) == 0 {
+			return err
+		}
+		redaction, err := h.gate.Redaction(ctx, snap, who.Workspace)
 		for i := 0; i < len(out.Body.Unknown) && err == nil; i++ {
-			err = addArgs(ctx, snap, &out.Body.Unknown[i])
+			err = addArgs(ctx, snap, forCaller(redaction, who), &out.Body.Unknown[i])
 		}
 		return err
 	})
@@ -181,8 +185,18 @@ func (h *approvalHandlers) decide(ctx context.Context, who reeve.Principal, in *
 	IDPath
 	Body api.DecisionRequest
 }) (*body[reeve.Approval], error) {
-	a, err := decideApproval(ctx, h.db, h.gate, who, in.ID, in.Body)
+	a, err := h.decideOne(ctx, who, in.ID, in.Body)
 	return &body[reeve.Approval]{a}, err
+}
+
+// decideOne decides on an approval and returns it redacted for the caller.
+func (h *approvalHandlers) decideOne(ctx context.Context, who reeve.Principal, id string,
+	d api.DecisionRequest) (reeve.Approval, error) {
+	a, err := decideApproval(ctx, h.db, h.gate, who, id, d)
+	if err == nil {
+		err = h.redactor.decided(ctx, who, &a, nil)
+	}
+	return a, err
 }
 
 // decideApproval decides on an approval that the caller sees.
@@ -203,6 +217,9 @@ func (h *approvalHandlers) edit(ctx context.Context, who reeve.Principal, in *st
 	}
 	a, err := h.gate.Inbox.EditApproval(ctx, who.Workspace, in.ID, gate.Edit{Args: in.Body.Args, By: who.User,
 		Comment: in.Body.Comment, Shown: in.Body.Shown})
+	if err == nil {
+		err = h.redactor.decided(ctx, who, &a, nil)
+	}
 	return &body[reeve.Approval]{a}, err
 }
 
@@ -220,7 +237,7 @@ func (h *approvalHandlers) decideAll(ctx context.Context, who reeve.Principal, i
 	out := &body[api.BatchDecisionList]{}
 	for _, d := range in.Body.Decisions {
 		r := api.BatchDecisionResult{ID: d.ID}
-		a, err := decideApproval(ctx, h.db, h.gate, who, d.ID, d.DecisionRequest)
+		a, err := h.decideOne(ctx, who, d.ID, d.DecisionRequest)
 		if err == nil {
 			r.Approval = &a
 		} else {

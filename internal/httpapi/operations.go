@@ -65,14 +65,14 @@ func (h *operationHandlers) get(ctx context.Context, who reeve.Principal, in *ID
 			return err
 		}
 		redaction.Operation(&out.Body)
-		return addArgs(ctx, snap, &out.Body)
+		return addArgs(ctx, snap, forCaller(redaction, who), &out.Body)
 	})
 }
 
-// addArgs sets the arguments of an operation from its call.
-func addArgs(ctx context.Context, snap *store.Snap, op *reeve.Operation) error {
+// addArgs sets the arguments of an operation from its call, as shown returns them.
+func addArgs(ctx context.Context, snap *store.Snap, shown func(string) string, op *reeve.Operation) error {
 	c, err := snap.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
-	op.Args = c.Args
+	op.Args = shown(c.Args)
 	return err
 }
 

@@ -72,7 +72,7 @@ func (h *proposalHandlers) accept(ctx context.Context, who reeve.Principal,
 		return nil, err
 	}
 	p, err := h.gate.Inbox.AcceptProposal(ctx, who.Workspace, in.ID, who.User, in.Body.Comment)
-	return &body[reeve.Proposal]{p}, err
+	return h.decided(ctx, who, p, err)
 }
 
 func (h *proposalHandlers) reject(ctx context.Context, who reeve.Principal,
@@ -81,7 +81,7 @@ func (h *proposalHandlers) reject(ctx context.Context, who reeve.Principal,
 		return nil, err
 	}
 	p, err := h.gate.Inbox.RejectProposal(ctx, who.Workspace, in.ID, who.User, in.Body.Comment)
-	return &body[reeve.Proposal]{p}, err
+	return h.decided(ctx, who, p, err)
 }
 
 func (h *proposalHandlers) reopen(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Proposal], error) {
@@ -89,6 +89,15 @@ func (h *proposalHandlers) reopen(ctx context.Context, who reeve.Principal, in *
 		return nil, err
 	}
 	p, err := h.gate.Inbox.ReopenProposal(ctx, who.Workspace, in.ID, who.User)
+	return h.decided(ctx, who, p, err)
+}
+
+// decided returns the answer to a decision on a proposal, redacted for the caller.
+func (h *proposalHandlers) decided(ctx context.Context, who reeve.Principal, p reeve.Proposal,
+	err error) (*body[reeve.Proposal], error) {
+	if err == nil {
+		err = h.redactor.decided(ctx, who, nil, &p)
+	}
 	return &body[reeve.Proposal]{p}, err
 }
 
@@ -155,5 +164,8 @@ func (h *proposalHandlers) decideSet(ctx context.Context, who reeve.Principal, i
 	accept bool) (*body[reeve.SetDecision], error) {
 	d, err := h.gate.Inbox.DecideChangeSet(ctx, who.Workspace, gate.SetDecision{Set: in.ID, Items: in.Body.Items,
 		Accept: accept, By: who.User, Comment: in.Body.Comment, Viewer: viewerOf(who)})
+	for i := 0; i < len(d.Items) && err == nil; i++ {
+		err = h.redactor.decided(ctx, who, nil, d.Items[i].Proposal)
+	}
 	return &body[reeve.SetDecision]{d}, err
 }

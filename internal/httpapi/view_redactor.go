@@ -10,30 +10,37 @@ import (
 	"reeve/internal/store"
 )
 
-// viewRedactor redacts likely secrets in approvals and proposals for viewers. Members, who decide on calls, see the
-// full arguments.
+// viewRedactor redacts calls. Members, who decide on calls, see everything except stored secrets. Viewers do not see
+// what only looks like a secret either.
 type viewRedactor struct {
 	db   *store.DB
 	gate *gate.Gate
 }
 
-// redact redacts approvals and proposals in place unless the caller is a member.
+// forCaller returns the function that redacts a text of a call for a caller.
+func forCaller(r gate.Redaction, who reeve.Principal) func(text string) string {
+	if who.Role.Allows(reeve.Member) {
+		return r.ForDeciders
+	}
+	return r.ForObservers
+}
+
+// redact redacts approvals and proposals in place.
 func (v viewRedactor) redact(ctx context.Context, snap *store.Snap, who reeve.Principal, approvals []reeve.Approval,
 	items []reeve.Proposal) error {
-	if who.Role.Allows(reeve.Member) || len(approvals)+len(items) == 0 {
+	if len(approvals)+len(items) == 0 {
 		return nil
 	}
 	redaction, err := v.gate.Redaction(ctx, snap, who.Workspace)
 	if err != nil {
 		return err
 	}
+	shown := forCaller(redaction, who)
 	for i := range approvals {
-		approvals[i].Args, approvals[i].Preview = redaction.ForObservers(approvals[i].Args),
-			redaction.ForObservers(approvals[i].Preview)
+		approvals[i].Args, approvals[i].Preview = shown(approvals[i].Args), shown(approvals[i].Preview)
 	}
 	for i := range items {
-		items[i].Args, items[i].Preview = redaction.ForObservers(items[i].Args),
-			redaction.ForObservers(items[i].Preview)
+		items[i].Args, items[i].Preview = shown(items[i].Args), shown(items[i].Preview)
 	}
 	return nil
 }
@@ -59,10 +66,15 @@ func (v viewRedactor) redactOne(ctx context.Context, snap *store.Snap, who reeve
 	return err
 }
 
+// decided redacts what a decision returns.
+func (v viewRedactor) decided(ctx context.Context, who reeve.Principal, a *reeve.Approval, item *reeve.Proposal) error {
+	return v.db.View(ctx, func(snap *store.Snap) error { return v.redactOne(ctx, snap, who, a, item) })
+}
+
 // redactFrame returns the JSON of a frame as the caller may see it.
 func (v viewRedactor) redactFrame(ctx context.Context, who reeve.Principal,
 	f chat.EncodedFrame) (json.RawMessage, error) {
-	if f.Type != reeve.FrameApproval || who.Role.Allows(reeve.Member) {
+	if f.Type != reeve.FrameApproval {
 		return f.Data, nil
 	}
 	var frame reeve.Frame
@@ -72,7 +84,7 @@ func (v viewRedactor) redactFrame(ctx context.Context, who reeve.Principal,
 	err := v.db.View(ctx, func(snap *store.Snap) error {
 		redaction, err := v.gate.Redaction(ctx, snap, who.Workspace)
 		if err == nil {
-			frame.Preview = redaction.ForObservers(frame.Preview)
+			frame.Preview = forCaller(redaction, who)(frame.Preview)
 		}
 		return err
 	})

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"reeve"
@@ -91,5 +92,50 @@ func TestC08_ABatchDecidesEachCall(t *testing.T) {
 		if c := out.Results[3].Failure.Code; c != reeve.Stale {
 			t.Errorf("stale card: %s", c)
 		}
+	})
+}
+
+// Nobody sees a stored secret in a call that waits, was decided or was proposed. Members see what only looks like a
+// secret, because they decide on it. An owner asks for the secret and gets it.
+func TestC04_CallsAreShownWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	const stored, likely = "hunter22-Passw0rd", "postgres://me:marmot77otter@db.example/x"
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		h := start(guarded())
+		h.Want(http.StatusNoContent, nil, "PUT", "/api/secrets/WORD", kit.Object{"value": stored})
+		h.Agent("clerk", "guarded")
+		kit.UpdateAgent(h, h.Agent("drafter", "guarded"), kit.Object{"policy": kit.Object{"tools": kit.Object{"guarded": "propose"}}})
+		member, viewer := kit.NewTokenFor(h, "mia", "member"), kit.NewTokenFor(h, "vic", "viewer")
+		check := func(method, path string, body any, who []string, showsLikely bool) {
+			t.Helper()
+			text := string(h.Do(method, path, body, who...).Body)
+			if strings.Contains(text, stored) || !strings.Contains(text, "guarded") {
+				t.Errorf("%s %s: %s", method, path, text)
+			}
+			if strings.Contains(text, "marmot77otter") != showsLikely {
+				t.Errorf("%s %s: it must show what looks like a secret: %t: %s", method, path, showsLikely, text)
+			}
+		}
+		args := kit.Call{"word": stored, "url": likely}
+		waiting, denied := h.Call("clerk", "guarded", args), h.Call("clerk", "guarded", args.With("n", 2))
+		edited := h.Call("clerk", "guarded", args.With("n", 3))
+		proposed := h.Call("drafter", "guarded", args).ProposalID
+		for _, path := range []string{"/api/inbox", "/api/approvals?state=pending",
+			"/api/approvals/" + waiting.ApprovalID, "/api/approvals/" + waiting.ApprovalID + "/card",
+			"/api/operations/" + waiting.OperationID, "/api/calls/" + waiting.CallID + "/explanation",
+			"/api/proposals/" + proposed} {
+			check("GET", path, nil, member, true)
+			check("GET", path, nil, viewer, false)
+		}
+		check("POST", "/api/approvals/"+denied.ApprovalID+"/decision", kit.Object{"decision": "deny"}, member, true)
+		check("POST", "/api/approvals/"+edited.ApprovalID+"/edit",
+			kit.Object{"args": args.With("n", 4)}, member, true)
+		check("POST", "/api/proposals/"+proposed+"/reject", kit.Object{}, member, true)
+		var revealed api.RevealedCall
+		h.Want(http.StatusOK, &revealed, "GET", "/api/approvals/"+waiting.ApprovalID+"/revealed", nil)
+		if !strings.Contains(revealed.Args, stored) {
+			t.Errorf("%+v", revealed)
+		}
+		h.Want(http.StatusForbidden, nil, "GET", "/api/approvals/"+waiting.ApprovalID+"/revealed", nil, member...)
 	})
 }
