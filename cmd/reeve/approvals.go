@@ -24,7 +24,8 @@ func approvalsCommand(a *app) *cobra.Command {
   reeve approvals edit apr_... '{"path":"/plan.md","content":"Run 3 km"}'`,
 	}
 	c.Flags().AddFlagSet(list.Flags())
-	c.AddCommand(list, approvalsGet(a), approvalsApprove(a), approvalsDeny(a), approvalsEdit(a), approvalsReveal(a))
+	c.AddCommand(list, approvalsGet(a), approvalsApprove(a), approvalsDeny(a), approvalsEdit(a), approvalsPreview(a),
+		approvalsReveal(a))
 	return c
 }
 
@@ -168,6 +169,25 @@ approval becomes replaced. ARGUMENTS is a JSON object with all arguments, @FILE,
 	}
 	c.Flags().StringVar(&comment, "comment", "", "why, for the agent")
 	return c
+}
+
+func approvalsPreview(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "preview APPROVAL", Short: "Preview a call that waits again", Args: cobra.ExactArgs(1),
+		Long: `Replaces a waiting call by one with the same arguments and a fresh preview, for example because a file changed
+since the agent asked. The new call waits for an approval of its own; the old approval becomes replaced.`,
+		Example:           "  reeve approvals preview apr_...",
+		ValidArgsFunction: a.complete(pendingApprovals),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				p, err := c.Approvals().Edit(ctx, args[0], api.EditRequest{})
+				if err != nil {
+					return err
+				}
+				return a.printApproval(p)
+			})
+		},
+	}
 }
 
 func approvalsReveal(a *app) *cobra.Command {

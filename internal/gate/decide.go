@@ -251,6 +251,9 @@ func (d *decider) checkPolicy(ctx context.Context) (string, error) {
 	answer, why := d.policyAnswer(d.tool())
 	if d.replaces != nil && answer != reeve.Deny {
 		d.waitReason = "a person changed the arguments; the changed call needs its own approval"
+		if d.replaces.edit.Args == nil {
+			d.waitReason = "a person previewed the call again; it needs its own approval"
+		}
 		return d.waitReason, nil
 	}
 	switch answer {

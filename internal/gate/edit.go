@@ -9,7 +9,8 @@ import (
 	"reeve/internal/store"
 )
 
-// Edit is a person's change of the arguments of a parked call.
+// Edit is a person's change of the arguments of a parked call. Without arguments they stay the same, and the person asks
+// for a fresh preview.
 type Edit struct {
 	Args    json.RawMessage
 	By      string // the person
@@ -47,8 +48,15 @@ func (i *Inbox) EditApproval(ctx context.Context, workspace, id string, e Edit) 
 	}); err != nil {
 		return a, err
 	}
-	args, err := canonjson.Canonical(e.Args)
+	args, err := json.RawMessage(nil), error(nil)
+	if e.Args == nil {
+		args, err = i.sameArgs(ctx, op)
+	} else {
+		args, err = canonjson.Canonical(e.Args)
+	}
 	switch {
+	case err != nil && e.Args == nil:
+		return a, err
 	case err != nil:
 		return a, invalidField("/args", "a JSON object", "the arguments are not valid JSON")
 	case info.Undoes != "":
@@ -57,8 +65,9 @@ func (i *Inbox) EditApproval(ctx context.Context, workspace, id string, e Edit) 
 	case info.Via == reeve.ViaScript:
 		return a, reeve.Errorf(reeve.Unsupported, "a script made this call, so its arguments cannot be changed").
 			Hintf("deny it with a reason, then change the script")
-	case reeve.Hash(args) == op.ArgsHash:
-		return a, invalidField("/args", "other arguments", "the arguments are the same")
+	case e.Args != nil && reeve.Hash(args) == op.ArgsHash:
+		return a, invalidField("/args", "other arguments, or none to preview the call again",
+			"the arguments are the same")
 	}
 	res, err := i.g.call(ctx, reeve.Call{Workspace: workspace, Agent: op.AgentID, Tool: op.Tool, Args: args,
 		Session: info.Session, Run: op.RunID, User: info.User, Via: reeve.ViaREST, Tools: info.Tools, Reason: a.Reason},
@@ -69,6 +78,15 @@ func (i *Inbox) EditApproval(ctx context.Context, workspace, id string, e Edit) 
 	i.g.notifyChange()
 	return a, i.g.DB.View(ctx, func(s *store.Snap) error {
 		a, err = s.Ledger().GetApproval(ctx, workspace, res.ApprovalID)
+		return err
+	})
+}
+
+// sameArgs returns the arguments of an operation.
+func (i *Inbox) sameArgs(ctx context.Context, op reeve.Operation) (args json.RawMessage, err error) {
+	return args, i.g.DB.View(ctx, func(s *store.Snap) error {
+		c, err := s.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
+		args = json.RawMessage(c.Args)
 		return err
 	})
 }
@@ -106,8 +124,11 @@ func (r *replacement) inTx(ctx context.Context, tx *store.Tx, op reeve.Operation
 	if err := tx.Ledger().TransitionApproval(ctx, a, reeve.ApprovalPending); err != nil {
 		return err
 	}
-	why := reeve.Errorf(reeve.Denied, "a person changed the arguments of this call to %s", truncateText(by.Args, 2000)).
-		Hintf("do not repeat it: the changed call is operation %s and runs if a person approves", op.ID)
+	why := reeve.Errorf(reeve.Denied, "a person changed the arguments of this call to %s", truncateText(by.Args, 2000))
+	if r.edit.Args == nil {
+		why = reeve.Errorf(reeve.Denied, "what this call is based on has changed, so a person previewed it again")
+	}
+	why = why.Hintf("do not repeat it: the new call is operation %s and runs if a person approves", op.ID)
 	if r.edit.Comment != "" {
 		why.Message += "; " + r.edit.Comment
 	}

@@ -107,7 +107,7 @@ func checkAnswerable(a reeve.Approval, now time.Time) error {
 	case a.State == reeve.ApprovalLapsed:
 		why = "lapsed"
 	case a.State == reeve.ApprovalReplaced:
-		return reeve.Errorf(reeve.Conflict, "a person changed the arguments of this call").
+		return reeve.Errorf(reeve.Conflict, "a person replaced this call").
 			Hintf("decide on the call that replaces it; see reeve inbox")
 	default:
 		return nil

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"time"
 
 	"reeve"
 	"reeve/internal/store"
@@ -10,32 +11,65 @@ import (
 // Reveal returns the exact arguments of a call that an approval is about, and its preview without redaction. Nothing of
 // that is recorded. The preview is empty if the tool has none; it fails if the call would be refused now.
 func (g *Gate) Reveal(ctx context.Context, workspace, approval string) (args, preview string, err error) {
-	var op reeve.Operation
-	if err := g.DB.View(ctx, func(s *store.Snap) error {
+	op, req, err := g.loadWaiting(ctx, workspace, approval)
+	if err != nil {
+		return "", "", err
+	}
+	args = string(req.call.Args)
+	if e, ok := req.view.workspace.tools[op.Tool]; !ok || e.tool.Preview == nil || op.State != reeve.Parked {
+		return args, "", nil
+	}
+	d := g.previewAgain(ctx, req)
+	if d.refusal != nil || d.preview == nil {
+		return args, "", d.refusal
+	}
+	return args, d.preview.Change, nil
+}
+
+// BaseChanged reports whether the data that a waiting call is based on has changed since its preview. If it has, an
+// approval of the call runs nothing. If the tool does not answer within baseTimeout, BaseChanged returns false.
+func (g *Gate) BaseChanged(ctx context.Context, workspace, approval string) (bool, error) {
+	op, req, err := g.loadWaiting(ctx, workspace, approval)
+	if err != nil || op.State != reeve.Parked || op.Base == "" {
+		return false, err
+	}
+	if e, ok := req.view.workspace.tools[op.Tool]; !ok || e.tool.Preview == nil {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, baseTimeout)
+	defer cancel()
+	d := g.previewAgain(ctx, req)
+	if d.refusal != nil {
+		return reeve.CodeOf(d.refusal) == reeve.Stale, nil // another refusal is explained when a person decides
+	}
+	return d.preview != nil && d.preview.Base != op.Base, nil
+}
+
+// baseTimeout bounds how long a person waits for the preview that BaseChanged makes.
+const baseTimeout = 2 * time.Second
+
+// loadWaiting loads the operation that an approval is about, and its call.
+func (g *Gate) loadWaiting(ctx context.Context, workspace, approval string) (op reeve.Operation, req *request,
+	err error) {
+	if err = g.DB.View(ctx, func(s *store.Snap) error {
 		a, err := s.Ledger().GetApproval(ctx, workspace, approval)
 		if err == nil {
 			op, err = s.Ledger().GetOperation(ctx, workspace, a.OperationID)
 		}
 		return err
 	}); err != nil {
-		return "", "", err
+		return op, nil, err
 	}
 	g.viewCache.invalidateAgents(workspace) // no write follows that would detect an outdated view
-	req, err := g.loadRequest(ctx, op)
-	if err != nil {
-		return "", "", err
-	}
-	args = string(req.call.Args)
+	req, err = g.loadRequest(ctx, op)
+	return op, req, err
+}
+
+// previewAgain decides on a waiting call as if it were a new one that only asks for a preview, without redaction.
+func (g *Gate) previewAgain(ctx context.Context, req *request) *Decision {
 	req.resumed, req.approval, req.proposal, req.hasCallerID = nil, nil, nil, false
 	req.call.Run, req.call.PreviewOnly, req.showsSecrets = "", true, true
-	if e, ok := req.view.workspace.tools[op.Tool]; !ok || e.tool.Preview == nil || op.State != reeve.Parked {
-		return args, "", nil
-	}
-	d := g.decide(ctx, req)
-	if d.refusal != nil || d.preview == nil {
-		return args, "", d.refusal
-	}
-	return args, d.preview.Change, nil
+	return g.decide(ctx, req)
 }
 
 // LookUp asks the tool of an operation with unknown outcome whether it took effect, and returns the answer with what

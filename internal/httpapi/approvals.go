@@ -252,7 +252,7 @@ func (h *approvalHandlers) decideAll(ctx context.Context, who reeve.Principal, i
 func (h *approvalHandlers) card(ctx context.Context, who reeve.Principal, in *IDPath) (*body[api.ApprovalCard],
 	error) {
 	out := &body[api.ApprovalCard]{}
-	return out, h.db.View(ctx, func(snap *store.Snap) error {
+	err := h.db.View(ctx, func(snap *store.Snap) error {
 		a, err := visibleLedger(snap, who).GetApproval(ctx, who.Workspace, in.ID)
 		if err != nil {
 			return err
@@ -295,6 +295,10 @@ func (h *approvalHandlers) card(ctx context.Context, who reeve.Principal, in *ID
 		out.Body = card
 		return nil
 	})
+	if err == nil && out.Body.Approval.State == reeve.ApprovalPending && who.Role.Allows(reeve.Member) {
+		out.Body.BaseChanged, err = h.gate.BaseChanged(ctx, who.Workspace, in.ID)
+	}
+	return out, err
 }
 
 // addEdits adds what a person changed in the arguments: what was proposed at first, and the approval that took its

@@ -139,3 +139,48 @@ func TestC04_CallsAreShownWithoutSecrets(t *testing.T) {
 		h.Want(http.StatusForbidden, nil, "GET", "/api/approvals/"+waiting.ApprovalID+"/revealed", nil, member...)
 	})
 }
+
+// A card says that what the call is based on has changed. The person previews the call again: the new call shows the
+// present state, and the old one is replaced.
+func TestC07_AChangedBaseIsShownAndPreviewedAgain(t *testing.T) {
+	t.Parallel()
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		h := start()
+		kit.UpdateAgent(h, h.Agent("clerk", "file_write"), kit.Object{"policy": kit.Object{"tools": kit.Object{
+			"file_write": "ask"}}})
+		h.Agent("other", "file_write")
+		write := func(agent, text string) reeve.Result {
+			return h.Call(agent, "file_write", kit.Call{"path": "/shared/a.txt", "content": text,
+				"overwrite": true})
+		}
+		card := func(id string) (c api.ApprovalCard) {
+			h.Want(http.StatusOK, &c, "GET", "/api/approvals/"+id+"/card", nil)
+			return c
+		}
+		write("other", "one\n")
+		waiting := write("clerk", "two\n").ApprovalID
+		if c := card(waiting); c.BaseChanged {
+			t.Errorf("%+v", c)
+		}
+		write("other", "between\n")
+		if c := card(waiting); !c.BaseChanged || c.Approval.State != reeve.ApprovalPending {
+			t.Errorf("%+v", c)
+		}
+		var a reeve.Approval
+		edit := "/api/approvals/" + waiting + "/edit"
+		h.Want(http.StatusConflict, nil, "POST", edit, api.EditRequest{Shown: "another"})
+		h.Want(http.StatusOK, &a, "POST", edit, api.EditRequest{Shown: card(waiting).Shown})
+		c := card(a.ID)
+		if c.BaseChanged || !strings.Contains(c.Approval.Preview, "-between") || c.Proposed == nil {
+			t.Errorf("%+v", c)
+		}
+		if c := card(waiting); c.Approval.State != reeve.ApprovalReplaced || c.Replaced != a.ID {
+			t.Errorf("%+v", c)
+		}
+		kit.Decide(h, a.ID, "approve")
+		kit.WaitUntilIdle(h)
+		if op := kit.GetOperation(h, a.OperationID); op.State != reeve.Committed {
+			t.Errorf("%+v", op)
+		}
+	})
+}
