@@ -22,19 +22,19 @@ type DecisionRequest struct {
 
 // ApprovalCard is what a person needs to decide on a parked call.
 type ApprovalCard struct {
-	Approval    reeve.Approval `json:"approval"`
-	AgentName   string         `json:"agent_name"`
-	RunID       string         `json:"run_id,omitempty"`
-	Effect      reeve.Effect   `json:"effect" enum:"read,local,keyed,verifiable,unsafe" doc:"What happens after a crash; unsafe calls may end with an unknown outcome"`
-	Tier        reeve.Tier     `json:"tier"`
-	Spent       reeve.Amount   `json:"spent,omitzero" doc:"What the call has cost so far"`
-	Hidden      bool           `json:"hidden,omitempty" doc:"Arguments or preview contain [REDACTED] where the caller may not see a secret"`
-	Shown       string         `json:"shown_hash" doc:"Hash of what is shown; send it with the decision"`
-	Replaced    string         `json:"replaced_by,omitempty" doc:"Approval that took its place: the newest of the same operation, or that of the call with other arguments"`
-	Proposed    *ProposedArgs  `json:"proposed,omitempty" doc:"Set if a person changed the arguments: what was proposed at first"`
-	BaseChanged bool           `json:"base_changed,omitempty" doc:"What the call is based on has changed, so an approval would run nothing; preview the call again"`
-	CanEdit     bool           `json:"can_edit,omitempty" doc:"A person may change the arguments"`
-	CanUndo     bool           `json:"can_undo" doc:"The tool records how to undo the call"`
+	Approval  reeve.Approval `json:"approval"`
+	AgentName string         `json:"agent_name"`
+	RunID     string         `json:"run_id,omitempty"`
+	Effect    reeve.Effect   `json:"effect" enum:"read,local,keyed,verifiable,unsafe" doc:"What happens after a crash; unsafe calls may end with an unknown outcome"`
+	Tier      reeve.Tier     `json:"tier"`
+	Spent     reeve.Amount   `json:"spent,omitzero" doc:"What the call has cost so far"`
+	Hidden    bool           `json:"hidden,omitempty" doc:"Arguments or preview contain [REDACTED] where the caller may not see a secret"`
+	Shown     string         `json:"shown_hash" doc:"Hash of what is shown; send it with the decision"`
+	Replaced  string         `json:"replaced_by,omitempty" doc:"Approval that took its place: the newest of the same operation, or that of the call with other arguments"`
+	Proposed  *ProposedArgs  `json:"proposed,omitempty" doc:"Set if a person changed the arguments: what was proposed at first"`
+	Stale     string         `json:"stale,omitempty" doc:"Why an approval would run nothing, such as a changed file; preview the call again"`
+	CanEdit   bool           `json:"can_edit,omitempty" doc:"A person may change the arguments"`
+	CanUndo   bool           `json:"can_undo" doc:"The tool records how to undo the call"`
 }
 
 // ProposedArgs are the arguments that an agent proposed and a person changed.

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -14,9 +15,15 @@ type Inbox struct{ g *Gate }
 // DecideApproval approves or rejects a pending approval. The first decision counts. A worker of this or another process
 // runs an approved call. If the call can no longer run, for example because its run has ended, the approval lapses and
 // DecideApproval returns a conflict. If shown is not empty, it is the hash of what the person saw, and the decision
-// fails with Stale if the approval shows something else.
+// fails with Stale if the approval shows something else, or if the call would run nothing; see Gate.WhyStale.
 func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approve bool,
 	by, comment, shown string) (a reeve.Approval, err error) {
+	if approve && shown != "" {
+		if why, err := i.g.WhyStale(ctx, workspace, id); err != nil || why != "" {
+			return a, cmp.Or(err, error(reeve.Errorf(reeve.Stale, "%s; nothing was decided", why).
+				Hintf("preview the call again, then decide")))
+		}
+	}
 	var obsolete error
 	err = i.g.DB.Update(ctx, func(tx *store.Tx) error {
 		obsolete = nil

@@ -26,26 +26,34 @@ func (g *Gate) Reveal(ctx context.Context, workspace, approval string) (args, pr
 	return args, d.preview.Change, nil
 }
 
-// BaseChanged reports whether the data that a waiting call is based on has changed since its preview. If it has, an
-// approval of the call runs nothing. If the tool does not answer within baseTimeout, BaseChanged returns false.
-func (g *Gate) BaseChanged(ctx context.Context, workspace, approval string) (bool, error) {
+// WhyStale returns why an approval of a waiting call would run nothing: what the call is based on, or its tool, has
+// changed since the person was asked. It returns an empty string if nothing has changed, and also if the tool does not
+// answer within baseTimeout.
+func (g *Gate) WhyStale(ctx context.Context, workspace, approval string) (string, error) {
 	op, req, err := g.loadWaiting(ctx, workspace, approval)
-	if err != nil || op.State != reeve.Parked || op.Base == "" {
-		return false, err
+	if err != nil || op.State != reeve.Parked {
+		return "", err
 	}
-	if e, ok := req.view.workspace.tools[op.Tool]; !ok || e.tool.Preview == nil {
-		return false, nil
+	e, ok := req.view.workspace.tools[op.Tool]
+	switch {
+	case !ok:
+		return "", nil
+	case e.fingerprint != op.ToolVersion:
+		return "the tool has changed since the agent asked", nil
+	case e.tool.Preview == nil || op.Base == "":
+		return "", nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, baseTimeout)
 	defer cancel()
 	d := g.previewAgain(ctx, req)
-	if d.refusal != nil {
-		return reeve.CodeOf(d.refusal) == reeve.Stale, nil // another refusal is explained when a person decides
+	// The preview of a call that the gate refuses for another reason fails too. The decision explains that reason.
+	if reeve.CodeOf(d.refusal) == reeve.Stale || d.preview != nil && d.preview.Base != op.Base {
+		return "what the call would change has changed since the agent asked", nil
 	}
-	return d.preview != nil && d.preview.Base != op.Base, nil
+	return "", nil
 }
 
-// baseTimeout bounds how long a person waits for the preview that BaseChanged makes.
+// baseTimeout bounds how long a person waits for the preview that WhyStale makes.
 const baseTimeout = 2 * time.Second
 
 // loadWaiting loads the operation that an approval is about, and its call.

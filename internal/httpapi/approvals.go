@@ -296,7 +296,7 @@ func (h *approvalHandlers) card(ctx context.Context, who reeve.Principal, in *ID
 		return nil
 	})
 	if err == nil && out.Body.Approval.State == reeve.ApprovalPending && who.Role.Allows(reeve.Member) {
-		out.Body.BaseChanged, err = h.gate.BaseChanged(ctx, who.Workspace, in.ID)
+		out.Body.Stale, err = h.gate.WhyStale(ctx, who.Workspace, in.ID)
 	}
 	return out, err
 }

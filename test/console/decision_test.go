@@ -159,19 +159,21 @@ func TestC07_AChangedBaseIsShownAndPreviewedAgain(t *testing.T) {
 		}
 		write("other", "one\n")
 		waiting := write("clerk", "two\n").ApprovalID
-		if c := card(waiting); c.BaseChanged {
+		if c := card(waiting); c.Stale != "" {
 			t.Errorf("%+v", c)
 		}
 		write("other", "between\n")
-		if c := card(waiting); !c.BaseChanged || c.Approval.State != reeve.ApprovalPending {
+		if c := card(waiting); c.Stale == "" || c.Approval.State != reeve.ApprovalPending {
 			t.Errorf("%+v", c)
 		}
 		var a reeve.Approval
 		edit := "/api/approvals/" + waiting + "/edit"
+		h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+waiting+"/decision",
+			api.DecisionRequest{Decision: "approve", Shown: card(waiting).Shown})
 		h.Want(http.StatusConflict, nil, "POST", edit, api.EditRequest{Shown: "another"})
 		h.Want(http.StatusOK, &a, "POST", edit, api.EditRequest{Shown: card(waiting).Shown})
 		c := card(a.ID)
-		if c.BaseChanged || !strings.Contains(c.Approval.Preview, "-between") || c.Proposed == nil {
+		if c.Stale != "" || !strings.Contains(c.Approval.Preview, "-between") || c.Proposed == nil {
 			t.Errorf("%+v", c)
 		}
 		if c := card(waiting); c.Approval.State != reeve.ApprovalReplaced || c.Replaced != a.ID {

@@ -1,6 +1,6 @@
 import AxeBuilder from '@axe-core/playwright';
 import type { Page } from '@playwright/test';
-import { expect, furnish, test, type Seeded, type Server } from './fixtures';
+import { expect, furnish, pressOnCard, test, type Seeded, type Server } from './fixtures';
 
 /** Stop is a screen to look at: its path, and what to do there first. */
 interface Stop {
@@ -225,7 +225,7 @@ test('C22 C23 a dialog keeps what was typed, and an error stands at its field', 
   const entry = page.locator('.entry', { hasText: 'users_send' }).locator('.entry-open');
   await entry.click();
   await expect(page.locator('.inbox-card')).toContainText('Delivery');
-  await page.keyboard.press('e');
+  await pressOnCard(page, 'e');
   const edit = page.getByRole('dialog', { name: 'Edit users_send' });
   await expect(edit.getByLabel(/^title/)).toBeFocused();
   await expect(edit.getByRole('group', { name: 'Hidden characters of text' })).toContainText('RLOtomorrowPDF');
@@ -277,7 +277,7 @@ test('C23 the focus is never lost', async ({ signedIn: page, server, seeded }) =
   await page.keyboard.press('k');
   await expect(card).toContainText('Delivery');
   await page.getByRole('checkbox', { name: 'Select users_send' }).focus();
-  await page.keyboard.press('d'); // keys work while a checkbox has the focus
+  await pressOnCard(page, 'd'); // keys work while a checkbox has the focus
   await page.getByRole('dialog').getByRole('button', { name: 'Deny' }).click();
   await expect(page.getByRole('dialog')).toHaveCount(0);
   await keeps('after a denial');

@@ -1,4 +1,4 @@
-import { expect, signIn, test } from './fixtures';
+import { expect, pressOnCard, signIn, test } from './fixtures';
 
 test('C01 the printed link signs in once, and signing out ends the session', async ({ page, server, context }) => {
   await page.goto(server.link);
@@ -21,7 +21,7 @@ test('C03 C05 the inbox counts what waits, and the keyboard decides', async ({ s
   await expect(page).toHaveTitle(/^\(\d+\) Inbox/);
   const before = (await server.call('GET', 'approvals?state=pending')).approvals.length;
   await expect(page.getByRole('heading', { level: 2, name: /file_write/ })).toBeVisible();
-  await page.keyboard.press('a');
+  await pressOnCard(page, 'a');
   await expect
     .poll(async () => (await server.call('GET', 'approvals?state=pending')).approvals.length)
     .toBe(before - 1);
@@ -29,7 +29,7 @@ test('C03 C05 the inbox counts what waits, and the keyboard decides', async ({ s
   expect(approved.tool).toBe('file_write');
   await page.goto(`${server.url}/inbox`);
   await expect(page.getByRole('heading', { level: 2, name: /users_send/ })).toBeVisible();
-  await page.keyboard.press('d');
+  await pressOnCard(page, 'd');
   await page.getByLabel('Reason').fill('Ada decides on Monday');
   await page.getByRole('button', { name: 'Deny', exact: true }).click();
   await expect

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type IncomingMessage, type ServerResponse } from 'node:http';
-import { expect, signIn, test } from './fixtures';
+import { expect, pressOnCard, signIn, test } from './fixtures';
 
 type Row = { id: string; tool: string; state: string; operation_id: string };
 
@@ -65,7 +65,7 @@ test('C05 C06 arguments are edited by keyboard, shown as a diff, and the origina
   const first = before.find((a) => a.tool === 'file_write');
   const card = page.locator('.inbox-card');
   await expect(card).toContainText('New figures arrived');
-  await page.keyboard.press('e');
+  await pressOnCard(page, 'e');
   const dialog = page.getByRole('dialog', { name: 'Edit file_write' });
   await dialog.getByLabel(/^content/).fill('# Weekly report\n\nOrders are up by 5 %.\n');
   await expect(dialog.locator('.diff')).toContainText('Orders are up by 5 %.');
@@ -79,15 +79,80 @@ test('C05 C06 arguments are edited by keyboard, shown as a diff, and the origina
   const replaced = await server.call('GET', `approvals/${first?.id}/card`);
   expect(replaced.approval).toMatchObject({ state: 'replaced', decided_by: 'owner' });
   await expect(server.call('POST', `approvals/${first?.id}/decision`, { decision: 'approve' })).rejects.toThrow(/409/);
-  await page.keyboard.press('a');
+  await pressOnCard(page, 'a');
   await expect.poll(async () => (await server.call('GET', `approvals/${replaced.replaced_by}`)).state).toBe('approved');
   const op = (await server.call('GET', `approvals/${replaced.replaced_by}`)).operation_id;
   await expect.poll(async () => (await server.call('GET', `operations/${op}`)).state).toBe('committed');
   expect((await server.call('GET', `operations/${first?.operation_id}`)).state).toBe('denied');
   await page.goto(`${server.url}/approvals/${first?.id}`);
-  await expect(page.getByText('A person changed the arguments.')).toBeVisible();
-  await page.getByRole('link', { name: 'See the changed call' }).click();
+  await expect(page.getByText('A person replaced this call.')).toBeVisible();
+  await page.getByRole('link', { name: 'See the new call' }).click();
   await expect(page).toHaveURL(new RegExp(`${replaced.replaced_by}$`));
+});
+
+test('C05 a held key and a second click decide once', async ({ signedIn: page, server }) => {
+  const count = async () => (await server.call('GET', 'approvals?state=pending')).approvals.length as number;
+  const before = await count();
+  const card = page.locator('.inbox-card');
+  await pressOnCard(page, 'a');
+  await page.keyboard.down('a'); // it arrives while the next card comes
+  for (let i = 0; i < 20; i++) await page.keyboard.down('a'); // a held key repeats
+  await page.keyboard.up('a');
+  await expect(card).toContainText('Delivery');
+  expect(await count()).toBe(before - 1);
+  await card.getByRole('button', { name: /^Approve/ }).click();
+  await expect.poll(count).toBe(before - 2);
+});
+
+test('C07 a dialog stays when somebody else decides, and typing on decides nothing', async ({
+  signedIn: page,
+  server,
+}) => {
+  const pending = (await server.call('GET', 'approvals?state=pending')).approvals as Row[];
+  const of = (tool: string) => pending.find((a) => a.tool === tool)?.id;
+  const deny = (tool: string) => server.call('POST', `approvals/${of(tool)}/decision`, { decision: 'deny' });
+  await expect(page.locator('.inbox-card')).toContainText('New figures arrived');
+  await pressOnCard(page, 'd');
+  const dialog = page.getByRole('dialog', { name: 'Deny file_write?' });
+  await dialog.getByLabel('Reason').pressSequentially('Wait until');
+  await deny('file_write');
+  await expect(dialog.getByRole('alert')).toContainText('This call was denied. owner decided.');
+  await page.keyboard.type(' a delay', { delay: 20 });
+  await expect(dialog.getByLabel('Reason')).toHaveValue('Wait until a delay');
+  await expect(dialog.getByRole('button', { name: 'Deny' })).toBeDisabled();
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('button', { name: /Next entry/ }).click();
+  await expect(page.locator('.inbox-card')).toContainText('Delivery');
+  await pressOnCard(page, 'e');
+  const edit = page.getByRole('dialog', { name: 'Edit users_send' });
+  await edit.getByLabel(/^title/).fill('Late');
+  await deny('users_send');
+  await expect(edit.getByRole('alert')).toContainText('This call was denied.');
+  await expect(edit.getByLabel(/^title/)).toHaveValue('Late');
+  await expect(edit.getByRole('button', { name: 'Replace the call' })).toBeDisabled();
+});
+
+test('C07 C08 a card whose base changed locks and is previewed again', async ({ signedIn: page, server, seeded }) => {
+  const card = page.locator('.inbox-card');
+  await expect(card).toContainText('New figures arrived');
+  await server.call('PATCH', `agents/${seeded.writer}`, { policy: { tools: { file_write: 'allow' } } });
+  await server.call('POST', `agents/${seeded.writer}/calls`, {
+    tool: 'file_write',
+    args: { path: '/shared/report.md', overwrite: true, content: 'Somebody else wrote this.\n' },
+  });
+  await expect(card.getByRole('alert')).toContainText('has changed since the agent asked');
+  await expect(card.getByRole('button', { name: /^Approve/ })).toHaveCount(0);
+  await page.getByRole('checkbox', { name: 'Select file_write' }).check();
+  await page.getByRole('checkbox', { name: 'Select users_send' }).check();
+  await page.getByRole('button', { name: 'Approve 2' }).click();
+  await expect(page.locator('.toasts')).toContainText('Approved 1');
+  await expect(page.locator('.entry', { hasText: 'file_write' })).toContainText('nothing was decided');
+  await card.getByRole('button', { name: 'Preview again' }).click();
+  await expect(card.locator('.diff-line.del').first()).toContainText('Somebody else wrote this.');
+  await pressOnCard(page, 'a');
+  await expect
+    .poll(async () => (await server.call('GET', 'approvals?state=approved')).approvals.map((a: Row) => a.tool).sort())
+    .toEqual(['file_write', 'users_send']);
 });
 
 test('C04 what is hidden is marked, and an owner can reveal it', async ({
@@ -126,7 +191,17 @@ test('C04 what is hidden is marked, and an owner can reveal it', async ({
   await other.goto(`${server.url}/approvals/${pending[0]?.id}`);
   await expect(other.locator('main')).toContainText('An owner can show it.');
   await expect(other.getByRole('button', { name: 'Show what is hidden' })).toHaveCount(0);
+  const named = await server.call('POST', `agents/${seeded.writer}/calls`, {
+    tool: 'file_write',
+    args: { path: '/shared/door.txt', content: `door=${secret}\n` },
+  });
+  await other.goto(`${server.url}/inbox?open=${named.approval_id}`);
+  await pressOnCard(other, 'e');
+  await expect(other.getByRole('dialog')).toContainText('ask an owner to edit the call');
   await other.context().close();
+  await page.goto(`${server.url}/inbox?open=${named.approval_id}`);
+  await pressOnCard(page, 'e');
+  await expect(page.getByRole('dialog').getByLabel(/^content/)).toHaveValue(new RegExp(secret));
 });
 
 test('C09 an unknown outcome shows its evidence, and a person says what happened', async ({

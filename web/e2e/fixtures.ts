@@ -101,6 +101,12 @@ export async function signIn(page: Page, server: Server, token = server.token): 
   await expect(page.getByRole('navigation', { name: 'Main', exact: true })).toBeAttached();
 }
 
+/** pressOnCard presses a key once the card of the inbox accepts decisions. */
+export async function pressOnCard(page: Page, key: string): Promise<void> {
+  await expect(page.locator('.inbox-card .sticky-foot button').first()).toBeEnabled();
+  await page.keyboard.press(key);
+}
+
 /** furnish adds what seed leaves out because it takes time: mail, a branch, a subscription, and notes to merge. */
 export async function furnish(server: Server, seeded: Seeded): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), 'reeve-mail-'));

@@ -12,10 +12,14 @@ export interface Change {
 /** Live is the state of the event stream. */
 export type Live = 'connecting' | 'live' | 'offline';
 
-/** QueryMeta says which changes make a query stale. Without an id every change of the topics does. */
+/**
+ * QueryMeta says which changes make a query stale. Without an id every change of the topics does. Every change of the
+ * topics in also does, whatever the id.
+ */
 export interface QueryMeta extends Record<string, unknown> {
   topics?: string[];
   id?: string;
+  also?: string[];
 }
 
 type Notice = { kind: 'state'; state: Live } | { kind: 'event'; event: SSEEvent } | { kind: 'hello' };
@@ -135,6 +139,7 @@ export class EventStream {
 
 /** concerns reports whether a change makes a query with this meta stale. */
 export function concerns(change: Change, meta: QueryMeta): boolean {
+  if (meta.also?.includes(change.topic)) return true;
   if (!meta.topics?.includes(change.topic)) return false;
   return !meta.id || !change.id || change.id === meta.id || change.run === meta.id;
 }

@@ -3232,6 +3232,8 @@ export interface components {
             shown_hash: string;
             /** @description What the call has cost so far */
             spent?: components["schemas"]["Amount"];
+            /** @description Why an approval would run nothing, such as a changed file; preview the call again */
+            stale?: string;
             tier: string;
         };
         ApprovalList: {
@@ -3776,8 +3778,8 @@ export interface components {
             checks: components["schemas"]["PartHealth"][] | null;
         };
         EditRequest: {
-            /** @description All arguments of the new call */
-            args: unknown;
+            /** @description All arguments of the new call; absent to keep them and preview the call again */
+            args?: unknown;
             /** @description Why; the agent receives it */
             comment?: string;
             /** @description Hash of the card that the person saw */

@@ -1,5 +1,5 @@
 import { createContext, useContext, useEffect, useMemo, useRef, useState, type ReactNode } from 'react';
-import { isTyping, KeyMatcher, type Binding } from '../lib/keys';
+import { isTyping, KeyMatcher, TypingGuard, type Binding } from '../lib/keys';
 import { Dialog } from '../ui/dialog';
 import { Button } from '../ui/kit';
 
@@ -46,19 +46,30 @@ export function KeyboardProvider({ children }: { children: ReactNode }) {
   }), []);
   useEffect(() => {
     const matcher = new KeyMatcher();
+    const guard = new TypingGuard();
+    // It listens before the field does, because a field may handle the key and stop it.
+    const onText = (e: KeyboardEvent) => {
+      if (isTyping(e.composedPath()[0] ?? null)) guard.typed(e.key, e.timeStamp);
+    };
     const onKey = (e: KeyboardEvent) => {
-      if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented || isTyping(e.target)) return;
-      if (document.querySelector('[role=dialog]')) return;
-      if (e.key === 'Shift') return;
+      if (e.ctrlKey || e.metaKey || e.altKey || e.key === 'Shift' || isTyping(e.target)) return;
+      const isText = guard.swallows(e.key, e.timeStamp);
+      if (isText || e.defaultPrevented || document.querySelector('[role=dialog]')) return;
       const all = [...groups.current].reverse().flatMap((g) => g.read());
       const found = matcher.press(e.key, [...all, { keys: '?', label: '', run: () => setHelpOpen(true) }], e.timeStamp);
-      if (found) {
-        e.preventDefault();
-        found.run();
-      }
+      if (!found) return;
+      e.preventDefault();
+      if (!e.repeat || found.repeats) found.run();
     };
+    const onPointer = () => guard.ended();
+    window.addEventListener('keydown', onText, true);
     window.addEventListener('keydown', onKey);
-    return () => window.removeEventListener('keydown', onKey);
+    window.addEventListener('pointerdown', onPointer, true);
+    return () => {
+      window.removeEventListener('keydown', onText, true);
+      window.removeEventListener('keydown', onKey);
+      window.removeEventListener('pointerdown', onPointer, true);
+    };
   }, []);
   return (
     <Context.Provider value={keyboard}>

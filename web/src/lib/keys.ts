@@ -3,6 +3,7 @@ export interface Binding {
   keys: string;
   label: string;
   run: () => void;
+  repeats?: boolean; // holding the key down runs it again and again
 }
 
 /** KeyMatcher follows what is typed and finds the binding that it completes. */
@@ -34,4 +35,33 @@ export function isTyping(target: EventTarget | null): boolean {
   return target.isContentEditable || /^(TEXTAREA|SELECT)$/.test(target.tagName)
     || (target instanceof HTMLInputElement && !CHOICES.test(target.type))
     || target.closest('[role=menu],[role=listbox],[data-own-keys]') !== null;
+}
+
+/** TYPING_PAUSE is how many milliseconds after the last typed character a key counts as a key of the page again. */
+export const TYPING_PAUSE = 1500;
+
+/**
+ * TypingGuard recognises a person who types on although the text field is gone: it closed, or lost the focus. Such a
+ * letter is no shortcut. A key that ends typing (Enter, Escape or Tab) or a click ends the guard at once.
+ */
+export class TypingGuard {
+  private typedAt = -Infinity;
+
+  /** typed notes a key that went into a text field. */
+  typed(key: string, now: number): void {
+    this.typedAt = key.length === 1 || key === 'Backspace' || key === 'Delete' ? now : -Infinity;
+  }
+
+  /** ended notes that the person turned to something else. */
+  ended(): void {
+    this.typedAt = -Infinity;
+  }
+
+  /** swallows reports whether a key outside of text fields belongs to what was typed before it. */
+  swallows(key: string, now: number): boolean {
+    if (now - this.typedAt > TYPING_PAUSE) return false;
+    if (key.length === 1) this.typedAt = now;
+    else this.ended();
+    return true;
+  }
 }

@@ -21,7 +21,7 @@ export const EFFECTS: Record<string, string> = {
 };
 
 /** HIDDEN is the mark in the place of a secret. */
-const HIDDEN = '[REDACTED]';
+export const HIDDEN = '[REDACTED]';
 
 /** CallBody shows what a call would do: reason, the change, arguments, and facts for the decision. */
 export function CallBody({

@@ -5,9 +5,10 @@ import { api, ApiError, ok } from '../../api/client';
 import { useAgentName, useInbox } from '../../app/data';
 import { useKeys } from '../../app/keyboard';
 import { useAccess } from '../../app/session';
+import { useSettled } from '../../app/settled';
 import { some } from '../../lib/format';
 import { explainRefusal } from '../../lib/problem';
-import { Button, Page, Ready } from '../../ui/kit';
+import { Button, Page, Ready, Tag } from '../../ui/kit';
 import { Empty } from '../../ui/states';
 import { Ago, Inert } from '../../ui/text';
 import { useNotify } from '../../ui/toast';
@@ -44,12 +45,22 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
   const card = useRef<HTMLDivElement>(null);
   const lastAt = useRef(0);
 
-  const foundAt = entries.findIndex((e) => e.key === search.open);
-  const isGone = Boolean(search.open) && foundAt < 0;
-  const current = foundAt >= 0 ? entries[foundAt] : search.open ? undefined : entries[0];
+  // Without an entry in the address the first one is shown. It stays when others arrive or it is answered elsewhere.
+  const [first, setFirst] = useState(entries[0]?.key);
+  if (first === undefined && entries[0]) setFirst(entries[0].key);
+  const shownKey = search.open ?? first;
+  const foundAt = entries.findIndex((e) => e.key === shownKey);
+  const current = entries[foundAt];
+  const last = useRef<Entry>(undefined);
   useEffect(() => {
-    if (foundAt >= 0) lastAt.current = foundAt;
-  }, [foundAt]);
+    if (foundAt < 0) return;
+    lastAt.current = foundAt;
+    last.current = entries[foundAt];
+  }, [entries, foundAt]);
+  const isGone = shownKey !== undefined && !current;
+  const shown = current ?? (isGone ? (last.current?.key === shownKey ? last.current : describeGone(shownKey)) : undefined);
+  const isSettled = useSettled(shown?.key ?? '');
+  const locksItself = shown?.kind === 'approval' || shown?.kind === 'proposal';
   useEffect(() => {
     const keys = new Set(entries.map((e) => e.key));
     setPicked((old) => ([...old].every((k) => keys.has(k)) ? old : new Set([...old].filter((k) => keys.has(k)))));
@@ -71,6 +82,12 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
   };
   const close = () => {
     focusFor.current = current?.key ?? '';
+    setFirst(search.open);
+    open(undefined);
+  };
+  const nearest = entries[lastAt.current] ?? entries[0];
+  const forget = () => {
+    setFirst(undefined);
     open(undefined);
   };
   const move = (by: number) => {
@@ -82,7 +99,7 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
     const at = current ? entries.indexOf(current) : 0;
     const next = entries[at + 1] ?? entries[at - 1];
     if (next) return go(next.key);
-    open(entries[at]?.key); // the last entry stays, with what came of it
+    open(current?.key); // the last entry stays, with what came of it
     card.current?.focus();
   };
   const toggle = (key: string) =>
@@ -102,8 +119,9 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
     const results = new Map<string, Outcome>();
     for (const entry of chosen) {
       try {
-        await decideOne(entry, isApproved, comment);
-        results.set(entry.key, { isOk: true, text: isApproved ? 'approved' : 'denied' });
+        const state = await decideOne(entry, isApproved, comment);
+        const isOk = DECIDED.has(state);
+        results.set(entry.key, { isOk, text: isOk ? state : `It is ${state}; nothing ran.` });
       } catch (e) {
         results.set(entry.key, { isOk: false, text: textOf(e) });
       }
@@ -118,8 +136,8 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
     void queries.invalidateQueries({ queryKey: ['inbox'] });
   };
   useKeys('Inbox', [
-    { keys: 'j', label: 'Next entry', run: () => move(1) },
-    { keys: 'k', label: 'Previous entry', run: () => move(-1) },
+    { keys: 'j', label: 'Next entry', run: () => move(1), repeats: true },
+    { keys: 'k', label: 'Previous entry', run: () => move(-1), repeats: true },
     ...(can('member') ? [{ keys: 'x', label: 'Select or unselect', run: () => current && toggle(current.key) }] : []),
   ]);
 
@@ -198,19 +216,29 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
         <div className="narrow-only">
           <Button onClick={close}>← Inbox</Button>
         </div>
-        {current ? (
-          <Card entry={current} onDone={afterDecision} onReplaced={go} />
-        ) : isGone && search.open ? (
-          <Gone
-            id={search.open}
-            hasNext={entries.length > 0}
-            onNext={() => {
-              const next = entries[lastAt.current]?.key ?? entries[0]?.key;
-              if (next) go(next);
-              else open(undefined);
-            }}
-          />
-        ) : null}
+        {isGone && !locksItself && (
+          <p role="status">
+            <Tag>answered</Tag> This no longer waits. Go on with the next entry.
+          </p>
+        )}
+        {shown && (
+          <fieldset className="plain" disabled={!locksItself && (isGone || !isSettled)}>
+            <Card entry={shown} onDone={afterDecision} onReplaced={go} />
+          </fieldset>
+        )}
+        {isGone && (
+          <div>
+            <Button onClick={() => (nearest ? go(nearest.key) : forget())}>
+              {nearest ? (
+                <>
+                  Next entry <kbd>j</kbd>
+                </>
+              ) : (
+                'Close'
+              )}
+            </Button>
+          </div>
+        )}
       </div>
       {isDenying && (
         <Reason
@@ -232,19 +260,29 @@ function textOf(error: unknown): string {
   return [said.title, said.hint].filter(Boolean).join(' ');
 }
 
-function decideOne(entry: Entry, isApproved: boolean, comment?: string): Promise<unknown> {
+// DECIDED are the states in which a decision took effect.
+const DECIDED = new Set(['approved', 'denied', 'accepted', 'applied', 'rejected']);
+
+// decideOne decides on one entry and returns the state that it led to. An approval names what its card shows now, so
+// that a call whose base has changed is refused.
+async function decideOne(entry: Entry, isApproved: boolean, comment?: string): Promise<string> {
   const params = { path: { id: entry.key } };
   if (entry.kind === 'approval') {
-    return ok(
+    const shown_hash = isApproved
+      ? (await ok(api.GET('/api/approvals/{id}/card', { params }))).shown_hash
+      : undefined;
+    const a = await ok(
       api.POST('/api/approvals/{id}/decision', {
         params,
-        body: { decision: isApproved ? 'approve' : 'deny', comment: comment || undefined },
+        body: { decision: isApproved ? 'approve' : 'deny', comment: comment || undefined, shown_hash },
       }),
     );
+    return a.state;
   }
-  return isApproved
-    ? ok(api.POST('/api/proposals/{id}/accept', { params, body: {} }))
-    : ok(api.POST('/api/proposals/{id}/reject', { params, body: { comment: comment || undefined } }));
+  const p = isApproved
+    ? await ok(api.POST('/api/proposals/{id}/accept', { params, body: {} }))
+    : await ok(api.POST('/api/proposals/{id}/reject', { params, body: { comment: comment || undefined } }));
+  return p.state;
 }
 
 function Row({
@@ -298,7 +336,15 @@ function Row({
   );
 }
 
-function Card({ entry, onDone, onReplaced }: { entry: Entry; onDone: () => void; onReplaced: (id: string) => void }) {
+function Card({
+  entry,
+  onDone,
+  onReplaced,
+}: {
+  entry: Entry | Gone;
+  onDone: () => void;
+  onReplaced: (id: string) => void;
+}) {
   switch (entry.kind) {
     case 'approval':
       return <ApprovalCard key={entry.key} id={entry.key} onDone={onDone} onReplaced={onReplaced} />;
@@ -317,33 +363,14 @@ function Card({ entry, onDone, onReplaced }: { entry: Entry; onDone: () => void;
   }
 }
 
-// Gone stands for an entry that was answered while it was shown. Its card stays, locked, so that nothing moves under
-// the person's hands.
-function Gone({ id, hasNext, onNext }: { id: string; hasNext: boolean; onNext: () => void }) {
-  return (
-    <>
-      {id.startsWith('apr_') ? (
-        <ApprovalCard id={id} />
-      ) : id.startsWith('prop_') ? (
-        <ProposalCard id={id} />
-      ) : (
-        <div className="panel">
-          <Empty title="This is answered">
-            <p>Go on with the next entry.</p>
-          </Empty>
-        </div>
-      )}
-      <div>
-        <Button onClick={onNext}>
-          {hasNext ? (
-            <>
-              Next entry <kbd>j</kbd>
-            </>
-          ) : (
-            'Close'
-          )}
-        </Button>
-      </div>
-    </>
-  );
+// describeGone returns what is known of an entry that no longer waits. The card of an approval or a proposal reads the
+// rest; it stays, locked, so that nothing moves under the person's hands.
+function describeGone(key: string): Gone | undefined {
+  if (key.startsWith('apr_')) return { kind: 'approval', key };
+  return key.startsWith('prop_') ? { kind: 'proposal', key } : undefined;
+}
+
+interface Gone {
+  kind: 'approval' | 'proposal';
+  key: string;
 }

@@ -5,6 +5,7 @@ import { api, ApiError, ok, type Schemas } from '../../api/client';
 import { useAgentName } from '../../app/data';
 import { useKeys } from '../../app/keyboard';
 import { useAccess } from '../../app/session';
+import { useSettled } from '../../app/settled';
 import { JSONView } from '../../ui/json';
 import { Button, Facts, Field, Panel, Ready, StateTag, useLive } from '../../ui/kit';
 import { Ago, Id, Inert } from '../../ui/text';
@@ -14,15 +15,17 @@ import { CallBody, CardTitle, EFFECTS } from './call-card';
 import { subtitle } from './entries';
 import { BudgetDialog, BudgetFacts } from '../budget';
 
-/** useDecision runs a decision, tells the person, and reads the inbox again. */
+/** useDecision runs a decision, tells the person, and reads the inbox again. decide reports whether it succeeded. */
 export function useDecision(onDone?: () => void) {
   const notify = useNotify();
   const queries = useQueryClient();
   const [isBusy, setBusy] = useState(false);
   const decide = async (request: () => Promise<unknown>, text: string) => {
     setBusy(true);
+    let isDone = false;
     try {
       await request();
+      isDone = true;
       notify.done(text);
       onDone?.();
     } catch (e) {
@@ -30,6 +33,7 @@ export function useDecision(onDone?: () => void) {
     }
     setBusy(false);
     void queries.invalidateQueries({ queryKey: ['inbox'] });
+    return isDone;
   };
   return { isBusy, decide };
 }
@@ -45,21 +49,22 @@ export function ProposalCard({ id, onDone }: { id: string; onDone?: () => void }
     { topics: ['proposals'], id },
   );
   const p = query.data;
-  const mayDecide = p?.state === 'pending' && can('member') && !isBusy;
+  const isSettled = useSettled(p ? `${id} ${p.state}` : '-');
+  const mayDecide = p?.state === 'pending' && can('member') && !isBusy && isSettled;
   const accept = () =>
     decide(
       () => ok(api.POST('/api/proposals/{id}/accept', { params: { path: { id } }, body: {} })),
       `Accepted ${p?.tool}`,
     );
   const reject = async (comment: string) => {
-    setRejecting(false);
-    await decide(
+    const isDone = await decide(
       () =>
         ok(
           api.POST('/api/proposals/{id}/reject', { params: { path: { id } }, body: { comment: comment || undefined } }),
         ),
       `Rejected ${p?.tool}`,
     );
+    if (isDone) setRejecting(false);
   };
   useKeys(
     'Proposal',
@@ -100,10 +105,10 @@ export function ProposalCard({ id, onDone }: { id: string; onDone?: () => void }
             />
             {p.state === 'pending' && can('member') && (
               <footer className="sticky-foot">
-                <Button kind="main" disabled={isBusy} onClick={() => void accept()}>
+                <Button kind="main" disabled={!mayDecide} onClick={() => void accept()}>
                   Accept <kbd>a</kbd>
                 </Button>
-                <Button disabled={isBusy} onClick={() => setRejecting(true)}>
+                <Button disabled={!mayDecide} onClick={() => setRejecting(true)}>
                   Reject… <kbd>d</kbd>
                 </Button>
               </footer>
@@ -130,12 +135,19 @@ export function ProposalCard({ id, onDone }: { id: string; onDone?: () => void }
           title="Reject this proposal?"
           verb="Reject"
           help="Kept with the proposal."
+          locked={p && p.state !== 'pending' && !isBusy ? describeLock(p) : undefined}
           onClose={() => setRejecting(false)}
           onGive={reject}
         />
       )}
     </section>
   );
+}
+
+// describeLock says why an open dialog can no longer reject a proposal.
+function describeLock(p: Schemas['Proposal']): string {
+  const by = p.decided_by ? ` by ${p.decided_by}` : '';
+  return `This proposal is ${p.state}${by}. Nothing of this is sent; you can still copy it.`;
 }
 
 /** UnknownCard shows a call whose outcome is not proven, and records what a person found out. */

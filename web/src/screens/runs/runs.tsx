@@ -47,8 +47,8 @@ export function RunsScreen() {
     if (next) setAt(links.indexOf(next));
   };
   useKeys('Runs', [
-    { keys: 'j', label: 'Next run', run: () => move(1) },
-    { keys: 'k', label: 'Previous run', run: () => move(-1) },
+    { keys: 'j', label: 'Next run', run: () => move(1), repeats: true },
+    { keys: 'k', label: 'Previous run', run: () => move(-1), repeats: true },
   ]);
   const keyOf = useCallback((r: Schemas['Run']) => r.id, []);
   return (
