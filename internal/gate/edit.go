@@ -9,8 +9,8 @@ import (
 	"reeve/internal/store"
 )
 
-// Edit is a person's change of the arguments of a parked call. Without arguments they stay the same, and the person asks
-// for a fresh preview.
+// Edit is a person's change of the arguments of a parked call. Without arguments they stay the same, and the person
+// asks for a fresh preview.
 type Edit struct {
 	Args    json.RawMessage
 	By      string // the person

@@ -66,8 +66,9 @@ func (v viewRedactor) redactOne(ctx context.Context, snap *store.Snap, who reeve
 	return err
 }
 
-// decided redacts what a decision returns.
+// decided redacts what a decision returns. The decision is made, so the caller gets it even if ctx is cancelled.
 func (v viewRedactor) decided(ctx context.Context, who reeve.Principal, a *reeve.Approval, item *reeve.Proposal) error {
+	ctx = context.WithoutCancel(ctx)
 	return v.db.View(ctx, func(snap *store.Snap) error { return v.redactOne(ctx, snap, who, a, item) })
 }
 
