@@ -143,3 +143,45 @@ func TestN11_PrivateCallsAreHiddenFromOthers(t *testing.T) {
 		h.Want(200, nil, "POST", "/api/change-sets/"+x.changeSet+"/accept", object{}, ann...)
 	})
 }
+
+// A change set of a shared session can have private items of several users. Each sees, counts and decides only their
+// own.
+func TestN11_AChangeSetShowsEachUserTheirItems(t *testing.T) {
+	t.Parallel()
+	onBothEngines(t, func(t *testing.T, env testEnv) {
+		h := env.start(t, privateTools()...)
+		h.Agent("aide", "send")
+		h.Want(200, nil, "PATCH", "/api/agents/aide", object{"policy": object{"tools": object{"send": "propose"}}})
+		ann, ben := createUserToken(t, h, "ann", reeve.Member), createUserToken(t, h, "ben", reeve.Member)
+		propose := func(to string, headers []string) reeve.Proposal {
+			res := decode[reeve.Result](t, h.Do("POST", "/api/agents/aide/calls", object{"tool": "send",
+				"args": object{"to": to}, "session": reeve.SharedSessionPrefix + "room"}, headers...))
+			return decode[reeve.Proposal](t, h.Want(200, nil, "GET", "/api/proposals/"+res.ProposalID, nil, headers...))
+		}
+		a, b := propose("ann's friend", ann), propose("ben's friend", ben)
+		if a.SetID != b.SetID {
+			t.Fatalf("sets %s and %s", a.SetID, b.SetID)
+		}
+		set := "/api/change-sets/" + a.SetID
+		check := func(headers []string, want ...string) {
+			t.Helper()
+			s := decode[reeve.ChangeSet](t, h.Want(200, nil, "GET", set, nil, headers...))
+			var got []string
+			for _, item := range s.Items {
+				got = append(got, item.ID)
+			}
+			list := decode[api.ChangeSetList](t, h.Want(200, nil, "GET", "/api/change-sets", nil, headers...))
+			if !slices.Equal(got, want) || list.ChangeSets[0].Counts[reeve.ProposalPending] != len(want) {
+				t.Errorf("items %v, want %v; %+v", got, want, list)
+			}
+		}
+		check(ann, a.ID)
+		check(ben, b.ID)
+		check(nil, a.ID, b.ID)
+		d := decode[reeve.SetDecision](t, h.Want(200, nil, "POST", set+"/reject", object{}, ben...))
+		if len(d.Items) != 1 || d.Items[0].ID != b.ID {
+			t.Errorf("%+v", d)
+		}
+		check(ann, a.ID)
+	})
+}
