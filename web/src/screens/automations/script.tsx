@@ -2,11 +2,13 @@ import { lazy, Suspense, useState } from 'react';
 import { useQueryClient } from '@tanstack/react-query';
 import { api, ok, type Schemas } from '../../api/client';
 import { useAccess } from '../../app/session';
+import { Confirm } from '../../ui/confirm';
 import { CompareView } from '../../ui/diff';
 import { Button, Facts, Panel, Ready, useLive } from '../../ui/kit';
 import { Empty, Failure, Loading } from '../../ui/states';
 import { Ago } from '../../ui/text';
 import { useNotify } from '../../ui/toast';
+import { useUnsaved } from '../../ui/unsaved';
 
 const Editor = lazy(() => import('../../ui/editor'));
 
@@ -82,6 +84,13 @@ function Script({
     }
   };
   const source = current.data?.source ?? '';
+  const isUnsaved = draft !== null && draft !== source;
+  const leaving = useUnsaved(() => isUnsaved);
+  const [wanted, setWanted] = useState(''); // a version to show instead of what was typed
+  const show = (version: string) => {
+    setChosen(version);
+    setDraft(null);
+  };
   return (
     <div className="body stack">
       <div className="row wrap">
@@ -90,10 +99,7 @@ function Script({
           <select
             className="input"
             value={chosen}
-            onChange={(e) => {
-              setChosen(e.target.value);
-              setDraft(null);
-            }}
+            onChange={(e) => (isUnsaved ? setWanted : show)(e.target.value)}
           >
             {versions.map((v) => (
               <option key={v.id} value={versionOf(v)}>
@@ -121,7 +127,7 @@ function Script({
         {can('member') && chosen !== list.active && (
           <Button onClick={() => void onActivate(chosen)}>Activate {chosen}</Button>
         )}
-        {can('member') && draft !== null && draft !== source && (
+        {can('member') && isUnsaved && (
           <Button kind="main" onClick={() => void save()}>
             Save and activate
           </Button>
@@ -138,7 +144,7 @@ function Script({
                 key={chosen}
                 label="Script"
                 language={current.data?.language === 'ts' ? 'ts' : 'js'}
-                value={source}
+                value={draft ?? source}
                 readOnly={!can('member')}
                 onChange={setDraft}
               />
@@ -146,13 +152,26 @@ function Script({
           )}
         </Ready>
       )}
-      {draft !== null && draft !== source && <CompareView title="Your changes" before={source} after={draft} />}
+      {isUnsaved && <CompareView title="Your changes" before={source} after={draft} />}
       <Facts
         facts={[
           ['Written', current.data && <Ago key="w" time={current.data.created_at} />],
           ['By', current.data?.created_by],
         ]}
       />
+      {(leaving.isAsked || wanted) && (
+        <Confirm
+          title="Discard your changes of the script?"
+          action="Discard"
+          run={async () => (wanted ? show(wanted) : leaving.leave())}
+          onClose={() => {
+            setWanted('');
+            leaving.stay();
+          }}
+        >
+          <p>They are not saved.</p>
+        </Confirm>
+      )}
     </div>
   );
 }
