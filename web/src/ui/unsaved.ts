@@ -1,6 +1,9 @@
 import { useCallback, useRef } from 'react';
 import { useBlocker, type ShouldBlockFn } from '@tanstack/react-router';
 
+/** CLOSES_IN_MS is how long a form may take to disappear that was saved and leads to another page. */
+const CLOSES_IN_MS = 50;
+
 /** Leaving is the question whether a person leaves a page and loses what they typed. */
 export interface Leaving {
   isAsked: boolean;
@@ -16,8 +19,8 @@ export function useUnsaved(isUnsaved: () => boolean): Leaving {
   const latest = useRef(isUnsaved);
   latest.current = isUnsaved;
   const shouldBlockFn = useCallback<ShouldBlockFn>(async ({ current, next }) => {
-    if (current.pathname === next.pathname) return false; // only the search or an anchor changes
-    await new Promise((resolve) => setTimeout(resolve)); // a form that was saved closes first
+    if (current.pathname === next.pathname || !latest.current()) return false; // a search or an anchor loses nothing
+    await new Promise((resolve) => setTimeout(resolve, CLOSES_IN_MS));
     return latest.current();
   }, []);
   const enableBeforeUnload = useCallback(() => latest.current(), []);

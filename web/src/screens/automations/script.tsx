@@ -1,4 +1,4 @@
-import { lazy, Suspense, useState } from 'react';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { useQueryClient } from '@tanstack/react-query';
 import { api, ok, type Schemas } from '../../api/client';
 import { useAccess } from '../../app/session';
@@ -6,7 +6,7 @@ import { Confirm } from '../../ui/confirm';
 import { CompareView } from '../../ui/diff';
 import { Button, Facts, Panel, Ready, useLive } from '../../ui/kit';
 import { Empty, Failure, Loading } from '../../ui/states';
-import { Ago } from '../../ui/text';
+import { Ago, Inert } from '../../ui/text';
 import { useNotify } from '../../ui/toast';
 import { useUnsaved } from '../../ui/unsaved';
 
@@ -40,6 +40,16 @@ export function Versions({ id, onActivate }: { id: string; onActivate: (version:
 
 const versionOf = (v: Schemas['ScriptVersion']) => `${v.major}.${v.minor}`;
 
+// useSource reads the script of a version. An empty version reads nothing.
+function useSource(id: string, version: string) {
+  return useLive(
+    ['automation-script', id, version],
+    (signal) => ok(api.GET('/api/automations/{id}/versions/{version}', { params: { path: { id, version } }, signal })),
+    {},
+    { enabled: version !== '' },
+  );
+}
+
 function Script({
   id,
   list,
@@ -53,43 +63,50 @@ function Script({
   const notify = useNotify();
   const queries = useQueryClient();
   const versions = list.versions ?? [];
-  const [chosen, setChosen] = useState(list.active ?? (versions[0] ? versionOf(versions[0]) : ''));
+  const active = list.active ?? '';
+  const [chosen, setChosen] = useState(active || (versions[0] ? versionOf(versions[0]) : ''));
+  const [base, setBase] = useState(active); // the active version that the person has seen
   const [other, setOther] = useState('');
+  const [wanted, setWanted] = useState(''); // a version to show instead of what was typed
   const [draft, setDraft] = useState<string | null>(null);
+  const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
-  const read = (version: string, enabled: boolean) =>
-    useLive(
-      ['automation-script', id, version],
-      (signal) =>
-        ok(api.GET('/api/automations/{id}/versions/{version}', { params: { path: { id, version } }, signal })),
-      {},
-      { enabled },
-    );
-  const current = read(chosen, chosen !== '');
-  const compared = read(other, other !== '');
-  const save = async () => {
-    setError(null);
-    try {
-      await ok(
-        api.POST('/api/automations/{id}/versions', {
-          params: { path: { id } },
-          body: { source: draft ?? '', fix: true },
-        }),
-      );
-      notify.done('Saved as a new version');
-      setDraft(null);
-      void queries.invalidateQueries({ predicate: (q) => String(q.queryKey[0]).startsWith('automation') });
-    } catch (e) {
-      setError(e);
-    }
-  };
+  const current = useSource(id, chosen);
+  const compared = useSource(id, other);
   const source = current.data?.source ?? '';
   const isUnsaved = draft !== null && draft !== source;
+  const isOld = isUnsaved && !isBusy && base !== active;
   const leaving = useUnsaved(() => isUnsaved);
-  const [wanted, setWanted] = useState(''); // a version to show instead of what was typed
+  useEffect(() => {
+    if (isUnsaved || isBusy) return;
+    setBase(active);
+    if (active && chosen === base) setChosen(active);
+  }, [active, base, chosen, isBusy, isUnsaved]);
   const show = (version: string) => {
     setChosen(version);
     setDraft(null);
+    setError(null);
+  };
+  const save = async (base_version: string) => {
+    if (isBusy || draft === null) return;
+    setBusy(true);
+    setError(null);
+    const refresh = () =>
+      queries.invalidateQueries({ predicate: (q) => String(q.queryKey[0]).startsWith('automation') });
+    try {
+      const body = { source: draft, fix: true, base_version: base_version || undefined };
+      const saved = await ok(api.POST('/api/automations/{id}/versions', { params: { path: { id } }, body }));
+      notify.done('Saved as a new version');
+      queries.setQueryData(['automation-script', id, versionOf(saved)], saved);
+      await refresh();
+      setChosen(versionOf(saved));
+      setBase(versionOf(saved));
+      setDraft((now) => (now === draft ? null : now));
+    } catch (e) {
+      setError(e);
+      await refresh(); // somebody may have saved another version
+    }
+    setBusy(false);
   };
   return (
     <div className="body stack">
@@ -104,7 +121,7 @@ function Script({
             {versions.map((v) => (
               <option key={v.id} value={versionOf(v)}>
                 {versionOf(v)}
-                {versionOf(v) === list.active ? ' (active)' : ''}
+                {versionOf(v) === active ? ' (active)' : ''}
                 {v.comment ? `: ${v.comment}` : ''}
               </option>
             ))}
@@ -124,16 +141,24 @@ function Script({
           </select>
         </label>
         <span className="grow" />
-        {can('member') && chosen !== list.active && (
+        {can('member') && chosen !== active && (
           <Button onClick={() => void onActivate(chosen)}>Activate {chosen}</Button>
         )}
-        {can('member') && isUnsaved && (
-          <Button kind="main" onClick={() => void save()}>
+        {can('member') && isUnsaved && !isOld && (
+          <Button kind="main" disabled={isBusy} onClick={() => void save(base)}>
             Save and activate
           </Button>
         )}
       </div>
-      {error !== null && <Failure error={error} />}
+      {error !== null && !isOld && <Failure error={error} />}
+      {isOld && draft !== null && (
+        <Newer
+          id={id}
+          version={versions.find((v) => versionOf(v) === active)}
+          draft={draft}
+          onSave={can('member') ? () => void save(active) : undefined}
+        />
+      )}
       {other && compared.data ? (
         <CompareView title={`${other} → ${chosen}`} before={compared.data.source ?? ''} after={source} />
       ) : (
@@ -156,7 +181,7 @@ function Script({
       <Facts
         facts={[
           ['Written', current.data && <Ago key="w" time={current.data.created_at} />],
-          ['By', current.data?.created_by],
+          ['By', current.data?.created_by && <Inert key="b" text={current.data.created_by} />],
         ]}
       />
       {(leaving.isAsked || wanted) && (
@@ -173,5 +198,53 @@ function Script({
         </Confirm>
       )}
     </div>
+  );
+}
+
+// Newer says that somebody saved or activated another version while the person typed, and compares it with their text.
+function Newer({
+  id,
+  version,
+  draft,
+  onSave,
+}: {
+  id: string;
+  version: Schemas['ScriptVersion'] | undefined;
+  draft: string;
+  onSave?: () => void;
+}) {
+  const [isComparing, setComparing] = useState(false);
+  const name = version ? versionOf(version) : '';
+  const newer = useSource(id, isComparing ? name : '');
+  return (
+    <section className="stack" role="alert" aria-label="A newer version">
+      <p>
+        <strong>{version ? `Version ${name} became active while you edited.` : 'No version is active any more.'}</strong>{' '}
+        {version && (
+          <>
+            {version.created_by && (
+              <>
+                Written by <Inert text={version.created_by} />,{' '}
+              </>
+            )}
+            <Ago time={version.created_at} />.{' '}
+          </>
+        )}
+        Your text is kept here and is not saved.
+      </p>
+      <div className="row wrap">
+        {version && (
+          <Button kind="main" onClick={() => setComparing(!isComparing)}>
+            {isComparing ? 'Hide the comparison' : 'Compare with yours'}
+          </Button>
+        )}
+        {onSave && <Button onClick={onSave}>Save yours as the next version</Button>}
+      </div>
+      {isComparing && (
+        <Ready query={newer}>
+          {(v) => <CompareView title={`${name} → yours`} before={v.source ?? ''} after={draft} />}
+        </Ready>
+      )}
+    </section>
   );
 }
