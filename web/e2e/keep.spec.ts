@@ -107,7 +107,8 @@ test('C16 a script does not replace a newer version, and is compared with it', a
 
   // The page may not have heard of the newer version yet.
   await page.route('**/api/automations/*/versions', async (route) => {
-    if (route.request().method() === 'POST') await server.call('POST', `${at}/versions`, { source: '// late', fix: true });
+    if (route.request().method() !== 'POST') return route.fallback();
+    await server.call('POST', `${at}/versions`, { source: '// late', fix: true });
     await route.continue();
   }, { times: 1 });
   await write(editor, '// mine again');
@@ -118,7 +119,7 @@ test('C16 a script does not replace a newer version, and is compared with it', a
 });
 
 test('C15 a tool does not replace a newer version', async ({ signedIn: page, server }) => {
-  const tool = { id: 'add_numbers', kind: 'script', description: 'Adds.', effect: 'read', parameters: { type: 'object' } };
+  const tool = { id: 'add_numbers', kind: 'script', description: 'Adds.', effect: 'read', parameters: {} };
   await server.call('POST', 'tools', { ...tool, spec: { source: '1 + 1', language: 'js' } });
   await page.goto(`${server.url}/tools/add_numbers`);
   await page.getByRole('button', { name: 'Edit' }).click();
@@ -133,4 +134,59 @@ test('C15 a tool does not replace a newer version', async ({ signedIn: page, ser
   await expect(form).toHaveCount(0);
   const saved = await server.call('GET', 'tools/add_numbers');
   expect([saved.spec.source, saved.risk]).toEqual(['3 + 3', 'high']); // what was not edited stays
+});
+
+test('C14 C17 a form saves only what was changed in it', async ({ signedIn: page, server, seeded }) => {
+  const [schedule] = (await server.call('GET', 'schedules')).schedules;
+  await page.goto(`${server.url}/schedules`);
+  await page.getByRole('button', { name: 'Edit' }).first().click();
+  const form = page.getByRole('dialog');
+  await form.getByLabel('Name (optional)').fill('Evening summary');
+  await server.call('PATCH', `schedules/${schedule.id}`, { goal: 'Summarise the day', timezone: 'Asia/Tokyo' });
+  await form.getByRole('button', { name: 'Save' }).click();
+  await expect(form).toHaveCount(0);
+  const saved = await server.call('GET', `schedules/${schedule.id}`);
+  expect([saved.name, saved.goal, saved.timezone]).toEqual(['Evening summary', 'Summarise the day', 'Asia/Tokyo']);
+
+  await page.goto(`${server.url}/agents/${seeded.clerk}`);
+  await page.getByRole('button', { name: 'Edit', exact: true }).click();
+  await form.getByLabel(/^Instructions/).fill('Be brief.');
+  await server.call('PATCH', `agents/${seeded.clerk}`, { mode: 'autonomous', config: { model: 'test/other' } });
+  await form.getByRole('button', { name: 'Save' }).click();
+  await expect(form).toHaveCount(0);
+  const agent = await server.call('GET', `agents/${seeded.clerk}`);
+  expect(agent.mode).toBe('autonomous');
+  expect(agent.config).toEqual({ model: 'test/other', instructions: 'Be brief.' });
+  for (const tool of ['memory_save', 'memory_search', 'create_task'])
+    await page.getByRole('radio', { name: `${tool}: deny` }).click(); // faster than the answers arrive
+  await expect
+    .poll(async () => (await server.call('GET', `agents/${seeded.clerk}`)).policy.tools)
+    .toEqual({ memory_save: 'deny', memory_search: 'deny', create_task: 'deny' });
+});
+
+test('C22 a note does not replace a newer text, and its limit is in bytes', async ({ signedIn: page, server }) => {
+  const note = (await server.call('GET', 'notes')).notes.find((n: { content: string }) => /Monday/.test(n.content));
+  await page.goto(`${server.url}/memory`);
+  const card = page.getByRole('article').filter({ hasText: 'Ada prefers' });
+  await card.getByRole('button', { name: 'Edit' }).click();
+  const form = page.getByRole('dialog');
+  await form.getByRole('textbox', { name: 'Text' }).fill('Ada prefers reports on Tuesday.');
+  await server.call('PATCH', `notes/${note.id}`, { content: 'Ada prefers reports on Friday.', tags: ['weekly'] });
+  await form.getByRole('button', { name: 'Save' }).click();
+  await expect(form.getByRole('alert')).toContainText('This note changed while you edited.');
+  await expect(form.locator('.diff-line.del')).toContainText('Friday');
+  expect((await server.call('GET', `notes/${note.id}`)).content).toContain('Friday');
+  await form.getByRole('button', { name: 'Save yours' }).click();
+  await expect(form).toHaveCount(0);
+  const saved = await server.call('GET', `notes/${note.id}`);
+  expect([saved.content, saved.tags]).toEqual(['Ada prefers reports on Tuesday.', ['weekly']]);
+
+  await page.getByRole('button', { name: 'New note' }).click();
+  const text = form.getByRole('textbox', { name: 'What to remember' });
+  await text.fill('ä'.repeat(4001));
+  await expect(form.getByRole('alert')).toContainText('2 bytes too long. A note has at most 8,000 bytes');
+  await expect(form.getByRole('button', { name: 'Save' })).toBeDisabled();
+  await text.fill('ä'.repeat(4000));
+  await form.getByRole('button', { name: 'Save' }).click();
+  await expect(form).toHaveCount(0);
 });

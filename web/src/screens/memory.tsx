@@ -1,12 +1,15 @@
 import { useState } from 'react';
 import { Link } from '@tanstack/react-router';
 import { useQueryClient } from '@tanstack/react-query';
-import { api, ok, type Schemas } from '../api/client';
+import { api, ApiError, ok, type Schemas } from '../api/client';
 import { useAct, useRefresh } from '../app/act';
 import { useAgentName } from '../app/data';
 import { useAccess } from '../app/session';
+import { changedFields } from '../lib/changes';
+import { countBytes } from '../lib/format';
 import { ConfirmButton } from '../ui/confirm';
 import { Dialog } from '../ui/dialog';
+import { CompareView } from '../ui/diff';
 import { Button, Field, Page, Panel, Ready, Tag, useLive } from '../ui/kit';
 import { usePages } from '../ui/paged';
 import { Empty, Failure, Loading } from '../ui/states';
@@ -256,29 +259,58 @@ function DeletedNotes({ onClose }: { onClose: () => void }) {
   );
 }
 
+/** MAX_NOTE is the most bytes that a note may have. */
+const MAX_NOTE = 8000;
+
+function isNote(content: string): boolean {
+  return content.trim() !== '' && countBytes(content.trim()) <= MAX_NOTE;
+}
+
+// NoteText is the field with the text of a note. It says how much is too much.
+function NoteText({ label, value, onChange }: { label: string; value: string; onChange: (text: string) => void }) {
+  const over = countBytes(value.trim()) - MAX_NOTE;
+  const error =
+    over > 0
+      ? `The text is ${over.toLocaleString('en')} bytes too long. A note has at most ${MAX_NOTE.toLocaleString('en')} ` +
+        'bytes; a letter such as ä takes 2, an emoji about 4.'
+      : undefined;
+  return (
+    <Field label={label} name="content" error={error}>
+      {(id) => (
+        <textarea id={id} className="input" autoFocus value={value} onChange={(e) => onChange(e.target.value)} />
+      )}
+    </Field>
+  );
+}
+
 function EditNote({ note, onClose }: { note: Schemas['Note']; onClose: () => void }) {
   const notify = useNotify();
+  const nameOf = useAgentName();
   const refresh = useRefresh(...LISTS);
-  const [content, setContent] = useState(note.content);
-  const [tags, setTags] = useState((note.tags ?? []).join(', '));
+  const [first] = useState(note);
+  const [seen, setSeen] = useState(note); // the latest version that the person was shown
+  const [content, setContent] = useState(first.content);
+  const [tags, setTags] = useState((first.tags ?? []).join(', '));
   const [error, setError] = useState<unknown>(null);
   const save = async () => {
-    const body = {
-      content,
-      tags: tags
-        .split(',')
-        .map((t) => t.trim())
-        .filter(Boolean),
-    };
+    setError(null);
+    const params = { path: { id: first.id } };
+    const typed = tags.split(',').map((t) => t.trim()).filter(Boolean);
+    const change = changedFields({ content: first.content, tags: first.tags ?? [] }, { content, tags: typed });
+    if (Object.keys(change).length === 0) return onClose();
     try {
-      await ok(api.PATCH('/api/notes/{id}', { params: { path: { id: note.id } }, body }));
+      await ok(api.PATCH('/api/notes/{id}', { params, body: { ...change, base_version: seen.version } }));
       notify.done('Changed');
       onClose();
     } catch (e) {
-      setError(e);
+      const isOld = e instanceof ApiError && e.code === 'STALE';
+      const latest = isOld ? await ok(api.GET('/api/notes/{id}', { params })).catch(() => null) : null;
+      if (latest) setSeen(latest);
+      else setError(e);
     }
     refresh();
   };
+  const isOld = seen.version !== first.version;
   return (
     <Dialog title="Edit note" onClose={onClose}>
       <form
@@ -288,25 +320,31 @@ function EditNote({ note, onClose }: { note: Schemas['Note']; onClose: () => voi
           void save();
         }}
       >
-        <Field label="Text" name="content">
-          {(id) => (
-            <textarea
-              id={id}
-              className="input"
-              autoFocus
-              value={content}
-              onChange={(e) => setContent(e.target.value)}
-            />
-          )}
-        </Field>
+        <NoteText label="Text" value={content} onChange={setContent} />
         <Field label="Tags, with commas between" name="tags">
           {(id) => <input id={id} className="input" value={tags} onChange={(e) => setTags(e.target.value)} />}
         </Field>
+        {isOld && (
+          <section className="stack tight" role="alert">
+            <p>
+              <strong>This note changed while you edited.</strong>{' '}
+              {seen.agent_id ? (
+                <>
+                  Agent <Inert text={nameOf(seen.agent_id)} /> wrote it
+                </>
+              ) : (
+                'A person wrote it'
+              )}
+              , <Ago time={seen.updated_at} />. Your text is kept and is not saved.
+            </p>
+            <CompareView title="What it says now → yours" before={seen.content} after={content} />
+          </section>
+        )}
         {error !== null && <Failure error={error} />}
         <div className="actions">
           <Button onClick={onClose}>Cancel</Button>
-          <Button kind="main" type="submit" disabled={content.trim() === ''}>
-            Save
+          <Button kind="main" type="submit" disabled={!isNote(content)}>
+            {isOld ? 'Save yours' : 'Save'}
           </Button>
         </div>
       </form>
@@ -402,21 +440,11 @@ function NewNote({ onClose }: { onClose: () => void }) {
           void save();
         }}
       >
-        <Field label="What to remember" name="content">
-          {(id) => (
-            <textarea
-              id={id}
-              className="input"
-              autoFocus
-              value={content}
-              onChange={(e) => setContent(e.target.value)}
-            />
-          )}
-        </Field>
+        <NoteText label="What to remember" value={content} onChange={setContent} />
         {error !== null && <Failure error={error} />}
         <div className="actions">
           <Button onClick={onClose}>Cancel</Button>
-          <Button kind="main" type="submit" disabled={content.trim() === ''}>
+          <Button kind="main" type="submit" disabled={!isNote(content)}>
             Save
           </Button>
         </div>

@@ -77,7 +77,10 @@ export function ToolDialog({ tool, onClose }: { tool?: Schemas['ToolView']; onCl
         ...form,
         kind,
         parameters: parseJSON(parameters, 'Arguments'),
-        spec: kind === 'http' ? parseJSON(source, 'Request') : { ...(now?.spec as object | undefined), source, language: 'js' },
+        spec:
+          kind === 'http'
+            ? parseJSON(source, 'Request')
+            : { ...(now?.spec as object | undefined), source, language: 'js' },
       };
       await ok(
         tool
