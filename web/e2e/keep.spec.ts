@@ -190,3 +190,30 @@ test('C22 a note does not replace a newer text, and its limit is in bytes', asyn
   await form.getByRole('button', { name: 'Save' }).click();
   await expect(form).toHaveCount(0);
 });
+
+test('C22 a screen that was never opened says that the server cannot be reached, and loads when it is back', async ({
+  signedIn: page,
+  server,
+}) => {
+  const main = page.getByRole('navigation', { name: 'Main', exact: true });
+  await server.kill();
+  await main.getByRole('link', { name: 'Journal' }).click();
+  const failure = page.getByRole('alert').filter({ hasText: 'could not be loaded' });
+  await expect(failure).toBeVisible();
+  await expect(page).toHaveURL(/journal/);
+  await failure.getByRole('button', { name: 'Try again' }).click();
+  await expect(failure).toBeVisible(); // still away
+  await expect(main).toBeVisible();
+  await server.run();
+  await failure.getByRole('button', { name: 'Try again' }).click();
+  await expect(page.getByRole('heading', { level: 1, name: 'Journal' })).toBeVisible();
+  await main.getByRole('link', { name: 'Tools' }).click();
+  await expect(page.getByRole('heading', { level: 1, name: 'Tools' })).toBeVisible();
+
+  // The editor is loaded when it is needed. What was typed before stays.
+  await page.route('**/assets/editor-*.js', (route) => route.abort());
+  await page.getByRole('button', { name: 'New tool' }).click();
+  const form = page.getByRole('dialog');
+  await expect(form.getByRole('alert').first()).toContainText('could not be loaded');
+  await expect(form.getByRole('textbox', { name: 'Id', exact: true })).toBeVisible();
+});

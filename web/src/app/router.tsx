@@ -1,6 +1,8 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link, redirect } from '@tanstack/react-router';
+import type { ComponentType } from 'react';
+import { createRootRoute, createRoute, createRouter, Link, redirect } from '@tanstack/react-router';
 import { InboxScreen } from '../screens/inbox/inbox';
 import { Page } from '../ui/kit';
+import { lazyPart } from '../ui/lazy';
 import { Empty, Failure, Loading } from '../ui/states';
 import { Shell } from './shell';
 
@@ -8,9 +10,14 @@ const root = createRootRoute({ component: Shell });
 
 type Loader = () => Promise<Record<string, unknown>>;
 
-// screen makes the route of a screen whose code loads when it is first opened.
+// part returns a screen whose code loads when it is first opened.
+function part(load: Loader, name: string) {
+  return lazyPart(async () => (await load())[name] as ComponentType);
+}
+
+// screen makes the route of a part without search parameters.
 function screen<P extends string>(path: P, load: Loader, name: string) {
-  return createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(load as never, name as never) });
+  return createRoute({ getParentRoute: () => root, path, component: part(load, name) });
 }
 
 const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
@@ -36,7 +43,7 @@ const inbox = createRoute({
 const runs = createRoute({
   getParentRoute: () => root,
   path: '/runs',
-  component: lazyRouteComponent(() => import('../screens/runs/runs'), 'RunsScreen'),
+  component: part(() => import('../screens/runs/runs'), 'RunsScreen'),
   validateSearch: (s: Record<string, unknown>): { agent?: string; state?: string } => ({
     agent: text(s.agent),
     state: text(s.state),

@@ -1,16 +1,15 @@
-import { lazy, Suspense, useEffect, useState } from 'react';
+import { useEffect, useState } from 'react';
 import { useQueryClient } from '@tanstack/react-query';
 import { api, ok, type Schemas } from '../../api/client';
 import { useAccess } from '../../app/session';
+import { Editor } from '../../ui/code-editor';
 import { Confirm } from '../../ui/confirm';
 import { CompareView } from '../../ui/diff';
 import { Button, Facts, Panel, Ready, useLive } from '../../ui/kit';
-import { Empty, Failure, Loading } from '../../ui/states';
+import { Empty, Failure } from '../../ui/states';
 import { Ago, Inert } from '../../ui/text';
 import { useNotify } from '../../ui/toast';
 import { useUnsaved } from '../../ui/unsaved';
-
-const Editor = lazy(() => import('../../ui/editor'));
 
 /** Versions shows the versions of an automation's script, edits and activates them. */
 export function Versions({ id, onActivate }: { id: string; onActivate: (version: string) => Promise<void> }) {
@@ -164,16 +163,14 @@ function Script({
       ) : (
         <Ready query={current}>
           {() => (
-            <Suspense fallback={<Loading />}>
-              <Editor
-                key={chosen}
-                label="Script"
-                language={current.data?.language === 'ts' ? 'ts' : 'js'}
-                value={draft ?? source}
-                readOnly={!can('member')}
-                onChange={setDraft}
-              />
-            </Suspense>
+            <Editor
+              key={chosen}
+              label="Script"
+              language={current.data?.language === 'ts' ? 'ts' : 'js'}
+              value={draft ?? source}
+              readOnly={!can('member')}
+              onChange={setDraft}
+            />
           )}
         </Ready>
       )}

@@ -1,15 +1,14 @@
-import { lazy, Suspense, useState } from 'react';
+import { useState } from 'react';
 import { useNavigate } from '@tanstack/react-router';
 import { api, ok, type Schemas } from '../../api/client';
 import { useRefresh } from '../../app/act';
+import { Editor } from '../../ui/code-editor';
 import { Dialog } from '../../ui/dialog';
 import { CompareView } from '../../ui/diff';
 import { Button, Field } from '../../ui/kit';
-import { Failure, Loading } from '../../ui/states';
+import { Failure } from '../../ui/states';
 import { useNotify } from '../../ui/toast';
 import { EFFECTS } from '../inbox/call-card';
-
-const Editor = lazy(() => import('../../ui/editor'));
 
 const FIRST = {
   http: {
@@ -160,18 +159,16 @@ export function ToolDialog({ tool, onClose }: { tool?: Schemas['ToolView']; onCl
             />
           )}
         </Field>
-        <Suspense fallback={<Loading />}>
-          <h3>Arguments (JSON Schema)</h3>
-          <Editor key={`p-${kind}`} label="Arguments" language="json" value={parameters} onChange={setParameters} />
-          <h3>{kind === 'http' ? 'Request' : 'Script'}</h3>
-          <Editor
-            key={`s-${kind}`}
-            label={kind === 'http' ? 'Request' : 'Script'}
-            language={kind === 'http' ? 'json' : 'js'}
-            value={source}
-            onChange={setSource}
-          />
-        </Suspense>
+        <h3>Arguments (JSON Schema)</h3>
+        <Editor key={`p-${kind}`} label="Arguments" language="json" value={parameters} onChange={setParameters} />
+        <h3>{kind === 'http' ? 'Request' : 'Script'}</h3>
+        <Editor
+          key={`s-${kind}`}
+          label={kind === 'http' ? 'Request' : 'Script'}
+          language={kind === 'http' ? 'json' : 'js'}
+          value={source}
+          onChange={setSource}
+        />
         <p className="small faint">
           {kind === 'http'
             ? 'A secret is written as ${secret:NAME}. It needs the role owner.'
