@@ -6,8 +6,7 @@ import { useAct, useRefresh } from '../app/act';
 import { useAgentName } from '../app/data';
 import { useAccess } from '../app/session';
 import { changedFields } from '../lib/changes';
-import { countBytes } from '../lib/format';
-import { ConfirmButton } from '../ui/confirm';
+import { countBytes, some } from '../lib/format';
 import { Dialog } from '../ui/dialog';
 import { CompareView } from '../ui/diff';
 import { Button, Field, Page, Panel, Ready, Tag, useLive } from '../ui/kit';
@@ -43,6 +42,7 @@ export function MemoryScreen() {
   const act = useAct('note-sets', 'notes');
   const tidy = () => act(ok(api.POST('/api/notes/consolidate', {})), 'Compared; what it proposes waits below');
   const [isDeletedOpen, setDeletedOpen] = useState(false);
+  const [forgetting, setForgetting] = useState<Schemas['Note'] | null>(null); // outlives its card
   const add = can('member') && (
     <Button kind="main" onClick={() => setAdding(true)}>
       New note
@@ -85,7 +85,7 @@ export function MemoryScreen() {
       ) : (
         <div className="stack">
           {shown.map((n) => (
-            <NoteCard key={n.id} note={n} />
+            <NoteCard key={n.id} note={n} onForget={() => setForgetting(n)} />
           ))}
           {!q && query.hasNextPage && (
             <div>
@@ -96,6 +96,7 @@ export function MemoryScreen() {
       )}
       {isAdding && <NewNote onClose={() => setAdding(false)} />}
       {isDeletedOpen && <DeletedNotes onClose={() => setDeletedOpen(false)} />}
+      {forgetting && <ForgetNote note={forgetting} onClose={() => setForgetting(null)} />}
     </Page>
   );
 }
@@ -141,7 +142,7 @@ function useRestore() {
   return (id: string) => act(ok(api.POST('/api/notes/{id}/restore', { params: { path: { id } } })), 'Restored');
 }
 
-function NoteCard({ note }: { note: Schemas['Note'] }) {
+function NoteCard({ note, onForget }: { note: Schemas['Note']; onForget: () => void }) {
   const { can } = useAccess();
   const notify = useNotify();
   const refresh = useRefresh(...LISTS);
@@ -198,14 +199,9 @@ function NoteCard({ note }: { note: Schemas['Note'] }) {
                 <Button kind="quiet" onClick={() => void remove()}>
                   Delete
                 </Button>
-                <ConfirmButton
-                  label="Forget"
-                  title="Forget this note for good?"
-                  done="Forgotten"
-                  run={() => ok(api.POST('/api/notes/{id}/forget', { params })).finally(refresh)}
-                >
-                  <p>The note and every quote of it are erased. This cannot be undone.</p>
-                </ConfirmButton>
+                <Button kind="quiet" onClick={onForget}>
+                  Forget…
+                </Button>
               </>
             )}
           </span>
@@ -214,6 +210,78 @@ function NoteCard({ note }: { note: Schemas['Note'] }) {
       {open === 'history' && <NoteHistory id={note.id} onClose={() => setOpen('')} />}
       {open === 'edit' && <EditNote note={note} onClose={() => setOpen('')} />}
     </article>
+  );
+}
+
+// ForgetNote asks before it erases a note, and says afterwards where the text may remain.
+function ForgetNote({ note, onClose }: { note: Schemas['Note']; onClose: () => void }) {
+  const refresh = useRefresh(...LISTS);
+  const [erased, setErased] = useState<Schemas['NoteErasure'] | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const forget = async () => {
+    if (isBusy) return;
+    setBusy(true);
+    setError(null);
+    try {
+      setErased(await ok(api.POST('/api/notes/{id}/forget', { params: { path: { id: note.id } } })));
+    } catch (e) {
+      setError(e);
+    }
+    setBusy(false);
+    refresh();
+  };
+  const places = Object.values(erased?.erased ?? {}).reduce((sum, n) => sum + n, 0);
+  const left = erased?.not_reached ?? [];
+  return (
+    <Dialog title={erased ? 'The note is forgotten' : 'Forget this note for good?'} onClose={onClose}>
+      {erased ? (
+        <>
+          <p>
+            The note and its history are erased
+            {places > 0 && `, and its text in ${some(places, 'other place')} that quoted it`}.
+          </p>
+          {left.length > 0 && (
+            <section className="stack tight" aria-label="Where its text may remain">
+              <h3>Its text may remain in</h3>
+              <ul className="dots">
+                {left.map((place) => (
+                  <li key={place} className="break">
+                    <Inert text={place} />
+                  </li>
+                ))}
+              </ul>
+            </section>
+          )}
+        </>
+      ) : (
+        <>
+          <p className="break strong">
+            <Inert text={note.content.length > 500 ? `${note.content.slice(0, 500)}…` : note.content} />
+          </p>
+          <p>
+            This erases the note, its earlier versions, and its text where agents or the server quoted it for its owner:
+            in calls, messages, runs, summaries, approvals, notifications, schedules and files of sessions. There it
+            becomes <code>[forgotten]</code>. This cannot be undone.
+          </p>
+          <p>
+            It does not reach other notes, tasks, mails, settings of agents, tools and scripts, what other people
+            did, the same said in other words, backups, and other systems. What keeps the text is listed afterwards.
+          </p>
+        </>
+      )}
+      {error !== null && <Failure error={error} />}
+      <div className="actions">
+        <Button key={erased ? 'close' : 'cancel'} autoFocus onClick={onClose}>
+          {erased ? 'Close' : 'Cancel'}
+        </Button>
+        {!erased && (
+          <Button kind="bad" disabled={isBusy} onClick={() => void forget()}>
+            Forget
+          </Button>
+        )}
+      </div>
+    </Dialog>
   );
 }
 
