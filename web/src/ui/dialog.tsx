@@ -3,6 +3,7 @@ import { useRouter } from '@tanstack/react-router';
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components';
 import { FieldErrors } from './field-errors';
 import { Button } from './kit';
+import { Inert } from './text';
 import { useUnsaved } from './unsaved';
 
 /**
@@ -33,7 +34,7 @@ export function Dialog({ title, wide, keep, onClose, children }: {
       <Modal className={wide ? 'modal wide' : 'modal'}>
         <AriaDialog className="dialog">
           <Heading slot="title" level={2}>
-            {title}
+            <Inert text={title} />
           </Heading>
           <FieldErrors>
             <Body first={first}>{children}</Body>
