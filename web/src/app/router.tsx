@@ -20,7 +20,8 @@ function screen<P extends string>(path: P, load: Loader, name: string) {
   return createRoute({ getParentRoute: () => root, path, component: part(load, name) });
 }
 
-const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
+// text reads a search parameter. The router reads ?q=12 as a number.
+const text = (value: unknown) => (value === undefined || value === null || value === '' ? undefined : String(value));
 
 const home = createRoute({
   getParentRoute: () => root,
@@ -49,9 +50,24 @@ const runs = createRoute({
     state: text(s.state),
   }),
 });
+const memory = createRoute({
+  getParentRoute: () => root,
+  path: '/memory',
+  component: part(() => import('../screens/memory'), 'MemoryScreen'),
+  validateSearch: (s: Record<string, unknown>): { q?: string } => ({ q: text(s.q) }),
+});
+const mail = createRoute({
+  getParentRoute: () => root,
+  path: '/mail',
+  component: part(() => import('../screens/mail'), 'MailScreen'),
+  validateSearch: (s: Record<string, unknown>): { q?: string; inbox?: string } => ({
+    q: text(s.q),
+    inbox: text(s.inbox),
+  }),
+});
 
 const routes = root.addChildren([
-  home, signin, inbox, runs,
+  home, signin, inbox, runs, memory, mail,
   screen('/approvals/$id', () => import('../screens/inbox/pages'), 'ApprovalScreen'),
   screen('/change-sets/$id', () => import('../screens/inbox/pages'), 'ChangeSetScreen'),
   screen('/runs/$id', () => import('../screens/runs/run'), 'RunScreen'),
@@ -66,9 +82,7 @@ const routes = root.addChildren([
   screen('/automations/$id', () => import('../screens/automations/automation'), 'AutomationScreen'),
   screen('/schedules', () => import('../screens/schedules/schedules'), 'SchedulesScreen'),
   screen('/subscriptions', () => import('../screens/subscriptions'), 'SubscriptionsScreen'),
-  screen('/memory', () => import('../screens/memory'), 'MemoryScreen'),
   screen('/journal', () => import('../screens/journal/journal'), 'JournalScreen'),
-  screen('/mail', () => import('../screens/mail'), 'MailScreen'),
   screen('/branches', () => import('../screens/branches'), 'BranchesScreen'),
   screen('/settings', () => import('../screens/settings/settings'), 'SettingsScreen'),
   screen('/settings/$section', () => import('../screens/settings/settings'), 'SettingsScreen'),

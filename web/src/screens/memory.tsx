@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { Link } from '@tanstack/react-router';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useQueryClient } from '@tanstack/react-query';
 import { api, ApiError, ok, type Schemas } from '../api/client';
 import { useAct, useRefresh } from '../app/act';
@@ -14,6 +14,7 @@ import { usePages } from '../ui/paged';
 import { Empty, Failure, Loading } from '../ui/states';
 import { Ago, Inert } from '../ui/text';
 import { useNotify } from '../ui/toast';
+import { useTyped } from '../ui/typed';
 
 const ORIGIN = {
   person: 'written by you',
@@ -24,7 +25,9 @@ const ORIGIN = {
 /** MemoryScreen lists and searches the person's notes, and forgets them. */
 export function MemoryScreen() {
   const { can } = useAccess();
-  const [search, setSearch] = useState('');
+  const { q: asked = '' } = useSearch({ from: '/memory' });
+  const navigate = useNavigate({ from: '/memory' });
+  const [search, setSearch] = useTyped(asked, (q) => void navigate({ search: { q: q || undefined }, replace: true }));
   const [isAdding, setAdding] = useState(false);
   const q = search.trim();
   const { query, rows, more } = usePages(
