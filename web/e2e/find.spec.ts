@@ -54,3 +54,51 @@ test('C19 a search of notes and of mail is in the address', async ({ signedIn: p
   await expect(page.getByLabel('Mailbox')).toHaveValue('mara');
   await expect(page.getByRole('button', { name: /budget draft/ })).toBeVisible();
 });
+
+test('C12 a call that waits leads to its approval, and so does an undo', async ({ signedIn: page, server, seeded }) => {
+  const [waiting] = (await server.call('GET', 'approvals?state=pending')).approvals;
+  const main = page.getByRole('navigation', { name: 'Main', exact: true });
+  const marked = main.locator('[aria-current=page]');
+  const back = page.getByRole('navigation', { name: 'Back' });
+  await page.goto(`${server.url}/operations/${waiting.operation_id}`);
+  await expect(back).toHaveText('Runs');
+  await expect(marked).toHaveText('Runs');
+  await page.getByRole('link', { name: 'Open the approval' }).click();
+  await expect(page).toHaveURL(new RegExp(`approvals/${waiting.id}`));
+  await expect(back).toContainText('Inbox');
+  await expect(marked).toContainText('Inbox');
+
+  await server.call('PATCH', `agents/${seeded.writer}`, { policy: { tools: { file_write: 'ask', file_delete: 'ask' } } });
+  const made = (await server.call('GET', 'operations?state=committed')).operations.find(
+    (o: { tool: string; agent_id: string }) => o.tool === 'file_write' && o.agent_id === seeded.writer,
+  );
+  await page.goto(`${server.url}/operations/${made.id}`);
+  await page.getByRole('button', { name: 'Undo', exact: true }).click();
+  await expect(page.getByText('The undo waits for approval')).toBeVisible();
+  await expect(page.getByRole('link', { name: 'Open the approval' })).toBeVisible(); // on the page of the undo
+  await page.getByRole('button', { name: 'Open the approval' }).click();
+  await expect(page.getByRole('heading', { level: 1, name: 'Approval' })).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Approve' })).toBeVisible();
+});
+
+test('C23 the policy of an agent fits a narrow window, and a notice covers no button', async ({
+  signedIn: page,
+  server,
+  seeded,
+}) => {
+  for (const width of [400, 1280]) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.goto(`${server.url}/agents/${seeded.clerk}`);
+    const matrix = page.getByRole('group', { name: 'Tools and policy' });
+    await expect(matrix.getByRole('radio').first()).toBeVisible();
+    expect(await matrix.evaluate((e) => e.scrollWidth - e.clientWidth)).toBeLessThanOrEqual(0);
+    await page.getByRole('radio', { name: `memory_save: ${width === 400 ? 'deny' : 'allow'}` }).click();
+    const notice = page.locator('.toast').first();
+    await expect(notice).toBeVisible();
+    await page.getByRole('button', { name: 'Detach…' }).first().click();
+    const cancel = page.getByRole('dialog').getByRole('button', { name: 'Cancel' });
+    const [a, b] = [await notice.boundingBox(), await cancel.boundingBox()];
+    expect((a?.y ?? 0) + (a?.height ?? 0)).toBeLessThan(b?.y ?? 0);
+    await cancel.click();
+  }
+});

@@ -67,9 +67,6 @@ export function ToolsPanel({ agent }: { agent: Schemas['Agent'] }) {
                       </th>
                     ))}
                     <th scope="col">by default</th>
-                    <th scope="col">
-                      <span className="hide">Actions</span>
-                    </th>
                   </tr>
                 </thead>
                 <tbody>
@@ -84,6 +81,24 @@ export function ToolsPanel({ agent }: { agent: Schemas['Agent'] }) {
                           <div className="small faint">
                             {t.tier.replace('_', ' ')}, {t.risk} risk
                           </div>
+                          {can('member') && (
+                            <ConfirmButton
+                              label="Detach"
+                              title={`Detach ${t.id}?`}
+                              done={`Detached ${t.id}`}
+                              run={() =>
+                                ok(
+                                  api.DELETE('/api/agents/{agentId}/tools/{toolId}', {
+                                    params: { path: { agentId: agent.id, toolId: t.id } },
+                                  }),
+                                ).finally(refresh)
+                              }
+                            >
+                              <p>
+                                The agent can no longer call it. Its settings for this agent are lost; past calls stay.
+                              </p>
+                            </ConfirmButton>
+                          )}
                         </td>
                         {ANSWERS.map((x) => (
                           <td key={x}>
@@ -109,26 +124,6 @@ export function ToolsPanel({ agent }: { agent: Schemas['Agent'] }) {
                             />
                             {tierAnswer(t)}
                           </label>
-                        </td>
-                        <td>
-                          {can('member') && (
-                            <ConfirmButton
-                              label="Detach"
-                              title={`Detach ${t.id}?`}
-                              done={`Detached ${t.id}`}
-                              run={() =>
-                                ok(
-                                  api.DELETE('/api/agents/{agentId}/tools/{toolId}', {
-                                    params: { path: { agentId: agent.id, toolId: t.id } },
-                                  }),
-                                ).finally(refresh)
-                              }
-                            >
-                              <p>
-                                The agent can no longer call it. Its settings for this agent are lost; past calls stay.
-                              </p>
-                            </ConfirmButton>
-                          )}
                         </td>
                       </tr>
                     );
