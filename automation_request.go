@@ -16,6 +16,8 @@ type ScriptRequest struct {
 	Comment  string `json:"comment,omitempty" maxLength:"4000" doc:"What changed and why"`
 	Fix      bool   `json:"fix,omitempty" doc:"Save as the next minor version, for a repair"`
 	Draft    bool   `json:"draft,omitempty" doc:"Save as a draft 0.n, which never becomes active"`
+	// BaseVersion keeps a save from replacing a version that its author has not seen.
+	BaseVersion string `json:"base_version,omitempty" maxLength:"20" doc:"Refuse with STALE unless this version is active, such as 2.1"`
 }
 
 // AutomationRunRequest requests a run of an automation.

@@ -76,6 +76,8 @@ type NoteChange struct {
 	Content *string   `json:"content,omitempty" maxLength:"8000" doc:"New text; it replaces the old one"`
 	Tags    *[]string `json:"tags,omitempty" maxItems:"100" doc:"New tags; they replace the old ones"`
 	Pinned  *bool     `json:"pinned,omitempty"`
+	// BaseVersion keeps a change from replacing a text that its author has not seen.
+	BaseVersion int64 `json:"base_version,omitempty" minimum:"1" doc:"Refuse with STALE unless the note has this version"`
 }
 
 // NoteQuery is a search in the notes of a user.

@@ -49,6 +49,9 @@ func (s *Service) insertVersion(ctx context.Context, tx *store.Tx, workspace, id
 	if err != nil {
 		return v, err
 	}
+	if q.BaseVersion != "" && q.BaseVersion != m.Version {
+		return v, newStaleScript(ctx, tx, m, q.BaseVersion)
+	}
 	major := -1
 	switch {
 	case q.Draft:
@@ -80,6 +83,28 @@ func (s *Service) insertVersion(ctx context.Context, tx *store.Tx, workspace, id
 		return v, err
 	}
 	return v, tx.Automations().PutAutomation(ctx, m)
+}
+
+// newStaleScript returns the error for a script that is based on a version which is no longer active.
+func newStaleScript(ctx context.Context, tx *store.Tx, m reeve.Automation, base string) error {
+	if m.Version == "" {
+		return reeve.Errorf(reeve.Stale, "the script is based on version %s, but no version is active", base).
+			Hintf("save it without base_version")
+	}
+	major, minor, err := reeve.ParseVersion(m.Version)
+	if err != nil {
+		return err
+	}
+	v, err := tx.Automations().GetVersion(ctx, m.AgentID, major, minor)
+	if err != nil {
+		return err
+	}
+	by := ""
+	if v.CreatedBy != "" {
+		by = " by " + v.CreatedBy
+	}
+	return reeve.Errorf(reeve.Stale, "the script is based on version %s, but version %s%s is active", base, m.Version, by).
+		Hintf("compare it with version %s, then save it with base_version %s", m.Version, m.Version)
 }
 
 // clearScriptFailure ends a logic failure, because a person chose another version. Failures that a script cannot cause,

@@ -49,7 +49,14 @@ func TestK21_Versions(t *testing.T) {
 	a.Want(400, nil, "POST", a.Path("/activate"), kit.Call{"version": "abc"})
 	kit.Equal(t, a.StartRun(kit.Call{"type": "test", "version": "0.1"}).Run.Output, "draft", "a test of a draft")
 	a.Want(409, nil, "POST", a.Path("/runs"), kit.Call{"version": "0.1"})
-	r := a.Do("POST", a.Path("/versions"), kit.Call{"source": "let x = ;\n"})
+	// Nobody replaces a version that they have not seen.
+	r := a.Do("POST", a.Path("/versions"), kit.Call{"source": `'mine'`, "base_version": "2.0"})
+	if r.Status != 409 || !strings.Contains(string(r.Body), "STALE") || !strings.Contains(string(r.Body), "version 3.0") {
+		t.Errorf("a script based on an old version: %d %s", r.Status, r.Body)
+	}
+	a.Want(201, &v, "POST", a.Path("/versions"), kit.Call{"source": `'mine'`, "base_version": "3.0", "fix": true})
+	kit.Equal(t, v.Version(), "3.1", "based on the active one")
+	r = a.Do("POST", a.Path("/versions"), kit.Call{"source": "let x = ;\n"})
 	if r.Status != 400 || !strings.Contains(string(r.Body), "script.js:1") {
 		t.Errorf("a script that cannot be read: %d %s", r.Status, r.Body)
 	}

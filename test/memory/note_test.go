@@ -235,3 +235,19 @@ func TestN09_ForgettingErasesEveryQuote(t *testing.T) {
 		}
 	})
 }
+
+// A change that names the version it is based on replaces no newer text. A pin is no new version.
+func TestO09_AChangeReplacesNoNewerText(t *testing.T) {
+	runOnBothDatabases(t, func(t *testing.T, h *reevetest.Host) {
+		n := newNote(h, "The gate code is 4711")
+		path := "/api/notes/" + n.ID
+		h.Want(http.StatusOK, nil, "PATCH", path, kit.Object{"pinned": true})
+		h.Want(http.StatusOK, &n, "PATCH", path, kit.Object{"content": "The gate code is 4712", "base_version": 1})
+		r := h.Do("PATCH", path, kit.Object{"content": "The gate code is 4713", "base_version": 1})
+		if r.Status != http.StatusConflict || !strings.Contains(string(r.Body), "has version 2") {
+			t.Errorf("a change based on an old version: %d %s", r.Status, r.Body)
+		}
+		kit.Equal(t, kit.ListNotes(h, "")[0], "The gate code is 4712", "the newer text")
+		h.Want(http.StatusOK, nil, "PATCH", path, kit.Object{"content": "The gate code is 4713", "base_version": n.Version})
+	})
+}

@@ -199,6 +199,32 @@ test('C24 a viewer sees no button that would be refused', async ({ page, server,
   }
 });
 
+test('C24 buttons disappear when a role is lowered', async ({ page, server, seeded }) => {
+  void seeded;
+  const { token, ...made } = await server.call('POST', 'tokens', { name: 'helper', role: 'member' });
+  await signIn(page, server, token);
+  await page.goto(`${server.url}/memory`);
+  const add = page.getByRole('button', { name: 'New note' }).first();
+  await add.click();
+  const form = page.getByRole('dialog');
+  await form.getByRole('textbox', { name: 'What to remember' }).fill('A note');
+  await server.call('PATCH', `tokens/${made.id}`, { role: 'viewer' });
+  await form.getByRole('button', { name: 'Save' }).click();
+  await expect(form.getByRole('alert')).toBeVisible();
+  await expect(form.getByRole('textbox', { name: 'What to remember' })).toHaveValue('A note'); // to be copied
+  await form.getByRole('button', { name: 'Cancel' }).click();
+  await expect(add).toHaveCount(0);
+  await expect(page.getByRole('button', { name: 'Stop' })).toHaveCount(0);
+});
+
+test('C24 the title of a dialog marks hidden characters', async ({ signedIn: page, server }) => {
+  const [schedule] = (await server.call('GET', 'schedules')).schedules;
+  await server.call('PATCH', `schedules/${schedule.id}`, { name: 'Morning \u202Eyrammus' });
+  await page.goto(`${server.url}/schedules`);
+  await page.getByRole('button', { name: 'Edit' }).first().click();
+  await expect(page.getByRole('dialog').getByRole('heading', { level: 2 }).locator('.ctl')).toHaveText('RLO');
+});
+
 test('C25 the first screen is small, and an idle page asks nothing', async ({ signedIn: page, server }) => {
   const sizes: number[] = [];
   const client = await page.context().newCDPSession(page);

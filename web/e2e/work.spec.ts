@@ -380,7 +380,11 @@ test('notes are searched, explained, changed, merged and forgotten', async ({ si
   await expect(page.getByText('Proposed changes of your notes')).toHaveCount(0);
   const warehouse = notes.filter({ hasText: 'The warehouse opens' });
   await warehouse.getByRole('button', { name: 'Forget…' }).click();
+  await expect(dialog).toContainText('The warehouse opens at 7.');
   await dialog.getByRole('button', { name: 'Forget', exact: true }).click();
   await expect(warehouse).toHaveCount(0);
+  await expect(dialog.getByRole('region', { name: 'Where its text may remain' })).toContainText('backups');
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await expect(dialog).toHaveCount(0);
   expect(await texts()).not.toContain('The warehouse opens at 7.');
 });

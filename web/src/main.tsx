@@ -2,7 +2,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
-import { ApiError } from './api/client';
+import { ApiError, onForbidden } from './api/client';
 import { KeyboardProvider } from './app/keyboard';
 import { router } from './app/router';
 import { SessionGate } from './app/session';
@@ -33,6 +33,8 @@ queries.getQueryCache().subscribe((e) => {
   const error = e.type === 'updated' && e.action.type === 'error' ? e.action.error : null;
   if (error instanceof ApiError && error.status === 401) void queries.invalidateQueries({ queryKey: ['session'] });
 });
+// The person's role may have been lowered: what they can no longer do disappears.
+onForbidden(() => void queries.invalidateQueries({ queryKey: ['session'] }));
 
 const root = document.getElementById('root');
 if (root) {

@@ -30,6 +30,12 @@ export function currentWorkspace(): string {
 /** READ_TIMEOUT_MS is how long a read may take. A connection that died without notice would hang for good otherwise. */
 const READ_TIMEOUT_MS = 30_000;
 
+let forbidden = () => {};
+/** onForbidden sets what happens after the server refused a request because of the person's rights. */
+export function onForbidden(f: () => void): void {
+  forbidden = f;
+}
+
 const headers: Middleware = {
   onRequest({ request }) {
     if (workspace) request.headers.set('X-Workspace-Id', workspace);
@@ -38,6 +44,9 @@ const headers: Middleware = {
     }
     if (request.method !== 'GET') return request;
     return new Request(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(READ_TIMEOUT_MS)]) });
+  },
+  onResponse({ response }) {
+    if (response.status === 403) forbidden();
   },
 };
 

@@ -3319,6 +3319,8 @@ export interface components {
             next_cursor?: string;
         };
         AutomationRequest: {
+            /** @description Refuse with STALE unless this version is active, such as 2.1 */
+            base_version?: string;
             /** @description What changed and why */
             comment?: string;
             /** @description Save as a draft 0.n, which never becomes active */
@@ -4550,6 +4552,11 @@ export interface components {
             version: number;
         };
         NoteChange: {
+            /**
+             * Format: int64
+             * @description Refuse with STALE unless the note has this version
+             */
+            base_version?: number;
             /** @description New text; it replaces the old one */
             content?: string;
             pinned?: boolean;
@@ -5430,6 +5437,8 @@ export interface components {
             script_jobs: components["schemas"]["ScriptJob"][] | null;
         };
         ScriptRequest: {
+            /** @description Refuse with STALE unless this version is active, such as 2.1 */
+            base_version?: string;
             /** @description What changed and why */
             comment?: string;
             /** @description Save as a draft 0.n, which never becomes active */

@@ -1,6 +1,8 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link, redirect } from '@tanstack/react-router';
+import type { ComponentType } from 'react';
+import { createRootRoute, createRoute, createRouter, Link, redirect } from '@tanstack/react-router';
 import { InboxScreen } from '../screens/inbox/inbox';
 import { Page } from '../ui/kit';
+import { lazyPart } from '../ui/lazy';
 import { Empty, Failure, Loading } from '../ui/states';
 import { Shell } from './shell';
 
@@ -8,12 +10,18 @@ const root = createRootRoute({ component: Shell });
 
 type Loader = () => Promise<Record<string, unknown>>;
 
-// screen makes the route of a screen whose code loads when it is first opened.
-function screen<P extends string>(path: P, load: Loader, name: string) {
-  return createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(load as never, name as never) });
+// part returns a screen whose code loads when it is first opened.
+function part(load: Loader, name: string) {
+  return lazyPart(async () => (await load())[name] as ComponentType);
 }
 
-const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
+// screen makes the route of a part without search parameters.
+function screen<P extends string>(path: P, load: Loader, name: string) {
+  return createRoute({ getParentRoute: () => root, path, component: part(load, name) });
+}
+
+// text reads a search parameter. The router reads ?q=12 as a number.
+const text = (value: unknown) => (value === undefined || value === null || value === '' ? undefined : String(value));
 
 const home = createRoute({
   getParentRoute: () => root,
@@ -36,15 +44,30 @@ const inbox = createRoute({
 const runs = createRoute({
   getParentRoute: () => root,
   path: '/runs',
-  component: lazyRouteComponent(() => import('../screens/runs/runs'), 'RunsScreen'),
+  component: part(() => import('../screens/runs/runs'), 'RunsScreen'),
   validateSearch: (s: Record<string, unknown>): { agent?: string; state?: string } => ({
     agent: text(s.agent),
     state: text(s.state),
   }),
 });
+const memory = createRoute({
+  getParentRoute: () => root,
+  path: '/memory',
+  component: part(() => import('../screens/memory'), 'MemoryScreen'),
+  validateSearch: (s: Record<string, unknown>): { q?: string } => ({ q: text(s.q) }),
+});
+const mail = createRoute({
+  getParentRoute: () => root,
+  path: '/mail',
+  component: part(() => import('../screens/mail'), 'MailScreen'),
+  validateSearch: (s: Record<string, unknown>): { q?: string; inbox?: string } => ({
+    q: text(s.q),
+    inbox: text(s.inbox),
+  }),
+});
 
 const routes = root.addChildren([
-  home, signin, inbox, runs,
+  home, signin, inbox, runs, memory, mail,
   screen('/approvals/$id', () => import('../screens/inbox/pages'), 'ApprovalScreen'),
   screen('/change-sets/$id', () => import('../screens/inbox/pages'), 'ChangeSetScreen'),
   screen('/runs/$id', () => import('../screens/runs/run'), 'RunScreen'),
@@ -59,9 +82,7 @@ const routes = root.addChildren([
   screen('/automations/$id', () => import('../screens/automations/automation'), 'AutomationScreen'),
   screen('/schedules', () => import('../screens/schedules/schedules'), 'SchedulesScreen'),
   screen('/subscriptions', () => import('../screens/subscriptions'), 'SubscriptionsScreen'),
-  screen('/memory', () => import('../screens/memory'), 'MemoryScreen'),
   screen('/journal', () => import('../screens/journal/journal'), 'JournalScreen'),
-  screen('/mail', () => import('../screens/mail'), 'MailScreen'),
   screen('/branches', () => import('../screens/branches'), 'BranchesScreen'),
   screen('/settings', () => import('../screens/settings/settings'), 'SettingsScreen'),
   screen('/settings/$section', () => import('../screens/settings/settings'), 'SettingsScreen'),

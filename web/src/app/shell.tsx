@@ -212,6 +212,7 @@ function PersonMenu() {
       try {
         await signOut();
         queries.clear();
+        sessionStorage.clear(); // what the person typed is for nobody else
         location.assign('/signin');
       } catch (e) {
         notify.failed(e);

@@ -69,3 +69,8 @@ export function formatTime(time: string): string {
     year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit',
   });
 }
+
+/** countBytes returns the length of text in bytes, as the server counts it. */
+export function countBytes(text: string): number {
+  return new TextEncoder().encode(text).length;
+}

@@ -1,9 +1,11 @@
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { api, ok, type Schemas } from '../api/client';
 import { formatTime } from '../lib/format';
 import { Button, Facts, Page, Panel, Ready, StateTag, useLive } from '../ui/kit';
 import { Empty } from '../ui/states';
 import { Ago, Inert } from '../ui/text';
+import { useTyped } from '../ui/typed';
 
 interface Search {
   query: string;
@@ -13,14 +15,19 @@ interface Search {
 
 /** MailScreen searches imported mail, shows a mail as text, and lists imports. */
 export function MailScreen() {
-  const [typed, setTyped] = useState('');
-  const [search, setSearch] = useState<Search>({ query: '', inbox: '', cursors: [] });
+  const { q = '', inbox = '' } = useSearch({ from: '/mail' });
+  const navigate = useNavigate({ from: '/mail' });
+  const [typed, setTyped] = useTyped(q);
+  const [cursors, setCursors] = useState<string[]>([]);
+  const search: Search = { query: q, inbox, cursors };
   const [open, setOpen] = useState<Schemas['MailHit'] | null>(null);
   const boxes = useLive(['mailboxes'], (signal) => ok(api.GET('/api/mail/inboxes', { signal })), { topics: ['mail'] });
-  const begin = (change: Partial<Search>) => {
+  useEffect(() => {
     setOpen(null);
-    setSearch((old) => ({ ...old, cursors: [], ...change }));
-  };
+    setCursors([]);
+  }, [q, inbox]);
+  const begin = (change: { q?: string; inbox?: string }) =>
+    void navigate({ search: (old) => ({ ...old, ...change }), replace: true });
   return (
     <Page title="Mail">
       <Ready query={boxes}>
@@ -40,7 +47,7 @@ export function MailScreen() {
                 role="search"
                 onSubmit={(e) => {
                   e.preventDefault();
-                  begin({ query: typed });
+                  begin({ q: typed || undefined });
                 }}
               >
                 <input
@@ -55,7 +62,7 @@ export function MailScreen() {
                   className="input"
                   aria-label="Mailbox"
                   value={search.inbox}
-                  onChange={(e) => begin({ inbox: e.target.value })}
+                  onChange={(e) => begin({ inbox: e.target.value || undefined })}
                 >
                   <option value="">All mailboxes</option>
                   {(list.mailboxes ?? []).map((b) => (
@@ -73,7 +80,7 @@ export function MailScreen() {
                   search={search}
                   open={open}
                   onOpen={setOpen}
-                  onMore={(next) => setSearch((old) => ({ ...old, cursors: [...old.cursors, next] }))}
+                  onMore={(next) => setCursors((old) => [...old, next])}
                 />
                 <div className="mail-message">
                   {open ? (

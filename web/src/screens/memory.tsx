@@ -1,17 +1,20 @@
 import { useState } from 'react';
-import { Link } from '@tanstack/react-router';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useQueryClient } from '@tanstack/react-query';
-import { api, ok, type Schemas } from '../api/client';
+import { api, ApiError, ok, type Schemas } from '../api/client';
 import { useAct, useRefresh } from '../app/act';
 import { useAgentName } from '../app/data';
 import { useAccess } from '../app/session';
-import { ConfirmButton } from '../ui/confirm';
+import { changedFields } from '../lib/changes';
+import { countBytes, some } from '../lib/format';
 import { Dialog } from '../ui/dialog';
+import { CompareView } from '../ui/diff';
 import { Button, Field, Page, Panel, Ready, Tag, useLive } from '../ui/kit';
 import { usePages } from '../ui/paged';
 import { Empty, Failure, Loading } from '../ui/states';
 import { Ago, Inert } from '../ui/text';
 import { useNotify } from '../ui/toast';
+import { useTyped } from '../ui/typed';
 
 const ORIGIN = {
   person: 'written by you',
@@ -22,7 +25,9 @@ const ORIGIN = {
 /** MemoryScreen lists and searches the person's notes, and forgets them. */
 export function MemoryScreen() {
   const { can } = useAccess();
-  const [search, setSearch] = useState('');
+  const { q: asked = '' } = useSearch({ from: '/memory' });
+  const navigate = useNavigate({ from: '/memory' });
+  const [search, setSearch] = useTyped(asked, (q) => void navigate({ search: { q: q || undefined }, replace: true }));
   const [isAdding, setAdding] = useState(false);
   const q = search.trim();
   const { query, rows, more } = usePages(
@@ -40,6 +45,7 @@ export function MemoryScreen() {
   const act = useAct('note-sets', 'notes');
   const tidy = () => act(ok(api.POST('/api/notes/consolidate', {})), 'Compared; what it proposes waits below');
   const [isDeletedOpen, setDeletedOpen] = useState(false);
+  const [forgetting, setForgetting] = useState<Schemas['Note'] | null>(null); // outlives its card
   const add = can('member') && (
     <Button kind="main" onClick={() => setAdding(true)}>
       New note
@@ -82,7 +88,7 @@ export function MemoryScreen() {
       ) : (
         <div className="stack">
           {shown.map((n) => (
-            <NoteCard key={n.id} note={n} />
+            <NoteCard key={n.id} note={n} onForget={() => setForgetting(n)} />
           ))}
           {!q && query.hasNextPage && (
             <div>
@@ -93,6 +99,7 @@ export function MemoryScreen() {
       )}
       {isAdding && <NewNote onClose={() => setAdding(false)} />}
       {isDeletedOpen && <DeletedNotes onClose={() => setDeletedOpen(false)} />}
+      {forgetting && <ForgetNote note={forgetting} onClose={() => setForgetting(null)} />}
     </Page>
   );
 }
@@ -138,7 +145,7 @@ function useRestore() {
   return (id: string) => act(ok(api.POST('/api/notes/{id}/restore', { params: { path: { id } } })), 'Restored');
 }
 
-function NoteCard({ note }: { note: Schemas['Note'] }) {
+function NoteCard({ note, onForget }: { note: Schemas['Note']; onForget: () => void }) {
   const { can } = useAccess();
   const notify = useNotify();
   const refresh = useRefresh(...LISTS);
@@ -195,14 +202,9 @@ function NoteCard({ note }: { note: Schemas['Note'] }) {
                 <Button kind="quiet" onClick={() => void remove()}>
                   Delete
                 </Button>
-                <ConfirmButton
-                  label="Forget"
-                  title="Forget this note for good?"
-                  done="Forgotten"
-                  run={() => ok(api.POST('/api/notes/{id}/forget', { params })).finally(refresh)}
-                >
-                  <p>The note and every quote of it are erased. This cannot be undone.</p>
-                </ConfirmButton>
+                <Button kind="quiet" onClick={onForget}>
+                  Forget…
+                </Button>
               </>
             )}
           </span>
@@ -211,6 +213,78 @@ function NoteCard({ note }: { note: Schemas['Note'] }) {
       {open === 'history' && <NoteHistory id={note.id} onClose={() => setOpen('')} />}
       {open === 'edit' && <EditNote note={note} onClose={() => setOpen('')} />}
     </article>
+  );
+}
+
+// ForgetNote asks before it erases a note, and says afterwards where the text may remain.
+function ForgetNote({ note, onClose }: { note: Schemas['Note']; onClose: () => void }) {
+  const refresh = useRefresh(...LISTS);
+  const [erased, setErased] = useState<Schemas['NoteErasure'] | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const forget = async () => {
+    if (isBusy) return;
+    setBusy(true);
+    setError(null);
+    try {
+      setErased(await ok(api.POST('/api/notes/{id}/forget', { params: { path: { id: note.id } } })));
+    } catch (e) {
+      setError(e);
+    }
+    setBusy(false);
+    refresh();
+  };
+  const places = Object.values(erased?.erased ?? {}).reduce((sum, n) => sum + n, 0);
+  const left = erased?.not_reached ?? [];
+  return (
+    <Dialog title={erased ? 'The note is forgotten' : 'Forget this note for good?'} onClose={onClose}>
+      {erased ? (
+        <>
+          <p>
+            The note and its history are erased
+            {places > 0 && `, and its text in ${some(places, 'other place')} that quoted it`}.
+          </p>
+          {left.length > 0 && (
+            <section className="stack tight" aria-label="Where its text may remain">
+              <h3>Its text may remain in</h3>
+              <ul className="dots">
+                {left.map((place) => (
+                  <li key={place} className="break">
+                    <Inert text={place} />
+                  </li>
+                ))}
+              </ul>
+            </section>
+          )}
+        </>
+      ) : (
+        <>
+          <p className="break strong">
+            <Inert text={note.content.length > 500 ? `${note.content.slice(0, 500)}…` : note.content} />
+          </p>
+          <p>
+            This erases the note, its earlier versions, and its text where agents or the server quoted it for its owner:
+            in calls, messages, runs, summaries, approvals, notifications, schedules and files of sessions. There it
+            becomes <code>[forgotten]</code>. This cannot be undone.
+          </p>
+          <p>
+            It does not reach other notes, tasks, mails, settings of agents, tools and scripts, what other people
+            did, the same said in other words, backups, and other systems. What keeps the text is listed afterwards.
+          </p>
+        </>
+      )}
+      {error !== null && <Failure error={error} />}
+      <div className="actions">
+        <Button key={erased ? 'close' : 'cancel'} autoFocus onClick={onClose}>
+          {erased ? 'Close' : 'Cancel'}
+        </Button>
+        {!erased && (
+          <Button kind="bad" disabled={isBusy} onClick={() => void forget()}>
+            Forget
+          </Button>
+        )}
+      </div>
+    </Dialog>
   );
 }
 
@@ -256,29 +330,58 @@ function DeletedNotes({ onClose }: { onClose: () => void }) {
   );
 }
 
+/** MAX_NOTE is the most bytes that a note may have. */
+const MAX_NOTE = 8000;
+
+function isNote(content: string): boolean {
+  return content.trim() !== '' && countBytes(content.trim()) <= MAX_NOTE;
+}
+
+// NoteText is the field with the text of a note. It says how much is too much.
+function NoteText({ label, value, onChange }: { label: string; value: string; onChange: (text: string) => void }) {
+  const over = countBytes(value.trim()) - MAX_NOTE;
+  const error =
+    over > 0
+      ? `The text is ${over.toLocaleString('en')} bytes too long. A note has at most ${MAX_NOTE.toLocaleString('en')} ` +
+        'bytes; a letter such as ä takes 2, an emoji about 4.'
+      : undefined;
+  return (
+    <Field label={label} name="content" error={error}>
+      {(id) => (
+        <textarea id={id} className="input" autoFocus value={value} onChange={(e) => onChange(e.target.value)} />
+      )}
+    </Field>
+  );
+}
+
 function EditNote({ note, onClose }: { note: Schemas['Note']; onClose: () => void }) {
   const notify = useNotify();
+  const nameOf = useAgentName();
   const refresh = useRefresh(...LISTS);
-  const [content, setContent] = useState(note.content);
-  const [tags, setTags] = useState((note.tags ?? []).join(', '));
+  const [first] = useState(note);
+  const [seen, setSeen] = useState(note); // the latest version that the person was shown
+  const [content, setContent] = useState(first.content);
+  const [tags, setTags] = useState((first.tags ?? []).join(', '));
   const [error, setError] = useState<unknown>(null);
   const save = async () => {
-    const body = {
-      content,
-      tags: tags
-        .split(',')
-        .map((t) => t.trim())
-        .filter(Boolean),
-    };
+    setError(null);
+    const params = { path: { id: first.id } };
+    const typed = tags.split(',').map((t) => t.trim()).filter(Boolean);
+    const change = changedFields({ content: first.content, tags: first.tags ?? [] }, { content, tags: typed });
+    if (Object.keys(change).length === 0) return onClose();
     try {
-      await ok(api.PATCH('/api/notes/{id}', { params: { path: { id: note.id } }, body }));
+      await ok(api.PATCH('/api/notes/{id}', { params, body: { ...change, base_version: seen.version } }));
       notify.done('Changed');
       onClose();
     } catch (e) {
-      setError(e);
+      const isOld = e instanceof ApiError && e.code === 'STALE';
+      const latest = isOld ? await ok(api.GET('/api/notes/{id}', { params })).catch(() => null) : null;
+      if (latest) setSeen(latest);
+      else setError(e);
     }
     refresh();
   };
+  const isOld = seen.version !== first.version;
   return (
     <Dialog title="Edit note" onClose={onClose}>
       <form
@@ -288,25 +391,31 @@ function EditNote({ note, onClose }: { note: Schemas['Note']; onClose: () => voi
           void save();
         }}
       >
-        <Field label="Text" name="content">
-          {(id) => (
-            <textarea
-              id={id}
-              className="input"
-              autoFocus
-              value={content}
-              onChange={(e) => setContent(e.target.value)}
-            />
-          )}
-        </Field>
+        <NoteText label="Text" value={content} onChange={setContent} />
         <Field label="Tags, with commas between" name="tags">
           {(id) => <input id={id} className="input" value={tags} onChange={(e) => setTags(e.target.value)} />}
         </Field>
+        {isOld && (
+          <section className="stack tight" role="alert">
+            <p>
+              <strong>This note changed while you edited.</strong>{' '}
+              {seen.agent_id ? (
+                <>
+                  Agent <Inert text={nameOf(seen.agent_id)} /> wrote it
+                </>
+              ) : (
+                'A person wrote it'
+              )}
+              , <Ago time={seen.updated_at} />. Your text is kept and is not saved.
+            </p>
+            <CompareView title="What it says now → yours" before={seen.content} after={content} />
+          </section>
+        )}
         {error !== null && <Failure error={error} />}
         <div className="actions">
           <Button onClick={onClose}>Cancel</Button>
-          <Button kind="main" type="submit" disabled={content.trim() === ''}>
-            Save
+          <Button kind="main" type="submit" disabled={!isNote(content)}>
+            {isOld ? 'Save yours' : 'Save'}
           </Button>
         </div>
       </form>
@@ -402,21 +511,11 @@ function NewNote({ onClose }: { onClose: () => void }) {
           void save();
         }}
       >
-        <Field label="What to remember" name="content">
-          {(id) => (
-            <textarea
-              id={id}
-              className="input"
-              autoFocus
-              value={content}
-              onChange={(e) => setContent(e.target.value)}
-            />
-          )}
-        </Field>
+        <NoteText label="What to remember" value={content} onChange={setContent} />
         {error !== null && <Failure error={error} />}
         <div className="actions">
           <Button onClick={onClose}>Cancel</Button>
-          <Button kind="main" type="submit" disabled={content.trim() === ''}>
+          <Button kind="main" type="submit" disabled={!isNote(content)}>
             Save
           </Button>
         </div>

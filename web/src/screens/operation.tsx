@@ -25,7 +25,7 @@ export function OperationScreen() {
   const op = query.data;
   return (
     <Page
-      up={op?.run_id ? <Link to="/runs/$id" params={{ id: op.run_id }}>Run</Link> : <Link to="/inbox">Inbox</Link>}
+      up={op?.run_id ? <Link to="/runs/$id" params={{ id: op.run_id }}>Run</Link> : <Link to="/runs">Runs</Link>}
       title={op ? op.tool : 'Operation'}
       tag={op && <StateTag state={op.state} />}
     >
@@ -34,6 +34,7 @@ export function OperationScreen() {
           <div className="cols">
             <div className="stack">
               <Undoes op={op} />
+              {op.state === 'parked' && <Waits id={op.id} />}
               {op.state === 'unknown' && !op.resolution && <UnknownCard operation={op} />}
               <Request op={op} />
               <Result op={op} />
@@ -47,6 +48,34 @@ export function OperationScreen() {
         )}
       </Ready>
     </Page>
+  );
+}
+
+// Waits leads to the approval that a call waits for.
+function Waits({ id }: { id: string }) {
+  const approval = useLive(
+    ['operation-approval', id],
+    async (signal) => {
+      for (let cursor: string | undefined; ; ) {
+        const query = { state: 'pending' as const, limit: 500, cursor };
+        const list: Schemas['ApprovalList'] = await ok(api.GET('/api/approvals', { params: { query }, signal }));
+        const found = list.approvals?.find((a) => a.operation_id === id);
+        cursor = list.next_cursor || undefined;
+        if (found || !cursor) return found ?? null;
+      }
+    },
+    { topics: ['approvals'] },
+  );
+  if (!approval.data) return null;
+  return (
+    <section className="panel" aria-label="What it waits for">
+      <p className="body row wrap">
+        <span className="grow">A person must approve this call before it is made.</span>
+        <Link className="btn main" to="/approvals/$id" params={{ id: approval.data.id }}>
+          Open the approval
+        </Link>
+      </p>
+    </section>
   );
 }
 
@@ -276,16 +305,26 @@ function Undoes({ op }: { op: Schemas['Operation'] }) {
   );
 }
 
-/** undoneText says what came of an undo. */
-export function undoneText(result: { approval_id?: string; proposal_id?: string }): string {
-  if (result.approval_id) return 'The undo waits for approval in the inbox';
-  return result.proposal_id ? 'The undo is a proposal in the inbox' : 'Undone';
+/** useUndone returns a function that says what came of an undo, and leads to what is left to decide. */
+export function useUndone(): (result: { approval_id?: string; proposal_id?: string }) => void {
+  const notify = useNotify();
+  const navigate = useNavigate();
+  return ({ approval_id: id, proposal_id }) => {
+    if (id)
+      notify.done('The undo waits for approval', {
+        label: 'Open the approval', run: () => void navigate({ to: '/approvals/$id', params: { id } }),
+      });
+    else if (proposal_id)
+      notify.done('The undo is a proposal', { label: 'Inbox', run: () => void navigate({ to: '/inbox' }) });
+    else notify.done('Undone');
+  };
 }
 
 // UndoPanel shows the call that reverses the operation and what it would change, and makes it.
 function UndoPanel({ op }: { op: Schemas['Operation'] }) {
   const { can } = useAccess();
   const notify = useNotify();
+  const sayUndone = useUndone();
   const navigate = useNavigate();
   const [isBusy, setBusy] = useState(false);
   const isUndo = useUndoes(op) !== undefined;
@@ -300,7 +339,7 @@ function UndoPanel({ op }: { op: Schemas['Operation'] }) {
     setBusy(true);
     try {
       const result = await ok(api.POST('/api/operations/{id}/undo', { params: { path: { id: op.id } } }));
-      notify.done(undoneText(result));
+      sayUndone(result);
       if (result.operation_id) void navigate({ to: '/operations/$id', params: { id: result.operation_id } });
     } catch (e) {
       notify.failed(e);

@@ -10,8 +10,8 @@ export interface Question {
   /** action is the word on the button that does it. */
   action: string;
   tone?: 'bad' | 'main';
-  /** done is the notice afterwards. */
-  done: string;
+  /** done is the notice afterwards, if one is needed. */
+  done?: string;
   /** run does it. If it fails, the dialog stays open and says why. */
   run: () => Promise<unknown>;
 }
@@ -30,7 +30,7 @@ export function Confirm({ title, action, tone = 'bad', done, run, onClose, child
     setError(null);
     try {
       await run();
-      notify.done(done);
+      if (done) notify.done(done);
       onClose();
     } catch (e) {
       setError(e);

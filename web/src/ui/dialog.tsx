@@ -1,18 +1,22 @@
 import { useEffect, useRef, useState, type ReactNode, type RefObject } from 'react';
+import { useRouter } from '@tanstack/react-router';
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components';
 import { FieldErrors } from './field-errors';
 import { Button } from './kit';
+import { Inert } from './text';
+import { useUnsaved } from './unsaved';
 
 /**
  * Dialog asks the person something. Its first field gets the focus, or the first button of a question, and the focus
  * returns to where it was. Escape and a click outside close it. After the person typed something a click outside does
- * nothing, and Escape asks first. A dialog to keep closes by its own buttons only.
+ * nothing, and Escape and leaving the page ask first. A dialog to keep closes by its own buttons only.
  */
 export function Dialog({ title, wide, keep, onClose, children }: {
   title: string; wide?: boolean; keep?: boolean; onClose: () => void; children: ReactNode;
 }) {
   const [isDiscarding, setDiscarding] = useState(false);
   const first = useRef<Texts>(new Map());
+  const router = useRouter({ warn: false }); // the list of keys is outside of the router
   const isTyped = () =>
     [...first.current].some(([field, text]) => field.isConnected && (textOf(field) ?? text) !== text);
   return (
@@ -30,22 +34,38 @@ export function Dialog({ title, wide, keep, onClose, children }: {
       <Modal className={wide ? 'modal wide' : 'modal'}>
         <AriaDialog className="dialog">
           <Heading slot="title" level={2}>
-            {title}
+            <Inert text={title} />
           </Heading>
           <FieldErrors>
             <Body first={first}>{children}</Body>
           </FieldErrors>
-          {isDiscarding && (
-            <Dialog title="Discard what you typed?" onClose={() => setDiscarding(false)}>
-              <div className="actions">
-                <Button onClick={() => setDiscarding(false)}>Keep editing</Button>
-                <Button kind="bad" onClick={onClose}>Discard</Button>
-              </div>
-            </Dialog>
-          )}
+          {isDiscarding && <Discard onKeep={() => setDiscarding(false)} onDiscard={onClose} />}
+          {router && <LeaveGuard isTyped={isTyped} onClose={onClose} />}
         </AriaDialog>
       </Modal>
     </ModalOverlay>
+  );
+}
+
+// LeaveGuard asks before the person leaves the page and loses what they typed.
+function LeaveGuard({ isTyped, onClose }: { isTyped: () => boolean; onClose: () => void }) {
+  const leaving = useUnsaved(isTyped);
+  if (!leaving.isAsked) return null;
+  const discard = () => {
+    leaving.leave();
+    onClose();
+  };
+  return <Discard onKeep={leaving.stay} onDiscard={discard} />;
+}
+
+function Discard({ onKeep, onDiscard }: { onKeep: () => void; onDiscard: () => void }) {
+  return (
+    <Dialog title="Discard what you typed?" onClose={onKeep}>
+      <div className="actions">
+        <Button onClick={onKeep}>Keep editing</Button>
+        <Button kind="bad" onClick={onDiscard}>Discard</Button>
+      </div>
+    </Dialog>
   );
 }
 

@@ -113,20 +113,24 @@ export default function Editor({
   const host = useRef<HTMLDivElement>(null);
   const latest = useRef(onChange);
   latest.current = onChange;
-  const first = useRef(value);
+  const text = useRef(value); // kept when the editor is made again
   useEffect(() => {
     if (!host.current) return;
     const root = host.current.shadowRoot ?? host.current.attachShadow({ mode: 'open' });
     const view = new EditorView({
       root, parent: root,
       state: EditorState.create({
-        doc: first.current,
+        doc: text.current,
         extensions: [
           basicSetup, LANGUAGES[language](), syntaxHighlighting(colours), look, lintGutter(), replaceLines,
           language === 'json' ? linter(jsonParseLinter()) : syntaxErrors,
           EditorView.lineWrapping, EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
           EditorState.readOnly.of(readOnly ?? false),
-          EditorView.updateListener.of((u) => { if (u.docChanged) latest.current?.(u.state.doc.toString()); }),
+          EditorView.updateListener.of((u) => {
+            if (!u.docChanged) return;
+            text.current = u.state.doc.toString();
+            latest.current?.(text.current);
+          }),
         ],
       }),
     });

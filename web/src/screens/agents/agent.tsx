@@ -130,7 +130,7 @@ function LastRuns({ id }: { id: string }) {
       <Ready query={query}>
         {(list) =>
           (list.runs ?? []).length === 0 ? (
-            <Empty title="It has not run yet">
+            <Empty title="No runs to show">
               <p>Talk to it in a chat, or give it a schedule or a subscription.</p>
             </Empty>
           ) : (

@@ -1,8 +1,6 @@
-import { lazy, Suspense, useState } from 'react';
+import { useState } from 'react';
+import { Editor } from '../../ui/code-editor';
 import { Button, Field } from '../../ui/kit';
-import { Loading } from '../../ui/states';
-
-const Editor = lazy(() => import('../../ui/editor'));
 
 /** Config is the settings of an agent's brain, as stored. */
 export type Config = Record<string, unknown>;
@@ -91,9 +89,7 @@ export function ConfigFields({ config, onChange, onBroken }: {
             Show as form
           </Button>
         </div>
-        <Suspense fallback={<Loading />}>
-          <Editor label="Settings as JSON" language="json" value={json} onChange={edit} />
-        </Suspense>
+        <Editor label="Settings as JSON" language="json" value={json} onChange={edit} />
         {error && (
           <p className="small minus" role="alert">
             {error}

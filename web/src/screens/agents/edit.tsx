@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { api, ok, type Schemas } from '../../api/client';
 import { useRefresh } from '../../app/act';
+import { changedFields, mergeChanges } from '../../lib/changes';
 import { Dialog } from '../../ui/dialog';
 import { Button, useLive } from '../../ui/kit';
 import { Failure } from '../../ui/states';
@@ -15,20 +16,22 @@ export function EditDialog({ agent, onClose }: { agent: Schemas['Agent']; onClos
   const categories = useLive(['categories'], (signal) => ok(api.GET('/api/journal/categories', { signal })), {
     topics: ['journal'],
   });
-  const [mode, setMode] = useState(agent.mode);
-  const [scope, setScope] = useState<string[]>(agent.categories ?? []);
-  const [config, setConfig] = useState<Config>(() => ({ ...((agent.config ?? {}) as Config) }));
+  const [first] = useState({ mode: agent.mode, categories: agent.categories ?? [], config: configOf(agent) });
+  const [mode, setMode] = useState(first.mode);
+  const [scope, setScope] = useState<string[]>(first.categories);
+  const [config, setConfig] = useState<Config>(first.config);
   const [isBroken, setBroken] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const save = async () => {
     setError(null);
     try {
-      await ok(
-        api.PATCH('/api/agents/{agentId}', {
-          params: { path: { agentId: agent.id } },
-          body: { mode: mode as 'hybrid', categories: scope, config },
-        }),
-      );
+      const params = { path: { agentId: agent.id } };
+      const { mode: newMode, ...body } = changedFields(first, { mode, categories: scope, config });
+      if (body.config) {
+        const latest = await ok(api.GET('/api/agents/{agentId}', { params }));
+        body.config = mergeChanges(first.config, config, configOf(latest));
+      }
+      await ok(api.PATCH('/api/agents/{agentId}', { params, body: { ...body, mode: newMode as 'hybrid' | undefined } }));
       notify.done('Saved');
       onClose();
     } catch (e) {
@@ -58,4 +61,8 @@ export function EditDialog({ agent, onClose }: { agent: Schemas['Agent']; onClos
       </form>
     </Dialog>
   );
+}
+
+function configOf(agent: Schemas['Agent']): Config {
+  return { ...((agent.config ?? {}) as Config) };
 }

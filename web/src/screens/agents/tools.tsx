@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'react';
+import { useMemo, useRef, useState } from 'react';
 import { Link } from '@tanstack/react-router';
 import { useQueryClient } from '@tanstack/react-query';
 import { api, ok, type Schemas } from '../../api/client';
@@ -27,19 +27,19 @@ export function ToolsPanel({ agent }: { agent: Schemas['Agent'] }) {
     { topics: ['agents', 'tools'] },
   );
   const policy = agent.policy;
+  const last = useRef<Promise<unknown>>(Promise.resolve());
   const setPolicy = (tool: string, answer: string) => {
-    const tools = { ...(policy.tools ?? {}) };
-    if (answer === '') delete tools[tool];
-    else tools[tool] = answer as (typeof ANSWERS)[number];
-    void act(
-      ok(
-        api.PATCH('/api/agents/{agentId}', {
-          params: { path: { agentId: agent.id } },
-          body: { policy: { ...policy, tools } },
-        }),
-      ),
-      `${tool}: ${answer || 'by default'}`,
-    );
+    const params = { path: { agentId: agent.id } };
+    const set = async () => {
+      const { policy: latest } = await ok(api.GET('/api/agents/{agentId}', { params }));
+      const tools = { ...latest.tools };
+      if (answer === '') delete tools[tool];
+      else tools[tool] = answer as (typeof ANSWERS)[number];
+      await ok(api.PATCH('/api/agents/{agentId}', { params, body: { policy: { ...latest, tools } } }));
+    };
+    const isSet = last.current.then(set); // one after the other, because each sends the whole policy
+    last.current = isSet.catch(() => {});
+    void act(isSet, `${tool}: ${answer || 'by default'}`);
   };
   const tierAnswer = (t: Schemas['ToolView']) =>
     policy.tiers?.[t.tier] ?? (t.tier === 'read_only' ? 'allow' : t.tier === 'privileged' ? 'ask' : 'allow');
@@ -67,9 +67,6 @@ export function ToolsPanel({ agent }: { agent: Schemas['Agent'] }) {
                       </th>
                     ))}
                     <th scope="col">by default</th>
-                    <th scope="col">
-                      <span className="hide">Actions</span>
-                    </th>
                   </tr>
                 </thead>
                 <tbody>
@@ -84,6 +81,24 @@ export function ToolsPanel({ agent }: { agent: Schemas['Agent'] }) {
                           <div className="small faint">
                             {t.tier.replace('_', ' ')}, {t.risk} risk
                           </div>
+                          {can('member') && (
+                            <ConfirmButton
+                              label="Detach"
+                              title={`Detach ${t.id}?`}
+                              done={`Detached ${t.id}`}
+                              run={() =>
+                                ok(
+                                  api.DELETE('/api/agents/{agentId}/tools/{toolId}', {
+                                    params: { path: { agentId: agent.id, toolId: t.id } },
+                                  }),
+                                ).finally(refresh)
+                              }
+                            >
+                              <p>
+                                The agent can no longer call it. Its settings for this agent are lost; past calls stay.
+                              </p>
+                            </ConfirmButton>
+                          )}
                         </td>
                         {ANSWERS.map((x) => (
                           <td key={x}>
@@ -109,26 +124,6 @@ export function ToolsPanel({ agent }: { agent: Schemas['Agent'] }) {
                             />
                             {tierAnswer(t)}
                           </label>
-                        </td>
-                        <td>
-                          {can('member') && (
-                            <ConfirmButton
-                              label="Detach"
-                              title={`Detach ${t.id}?`}
-                              done={`Detached ${t.id}`}
-                              run={() =>
-                                ok(
-                                  api.DELETE('/api/agents/{agentId}/tools/{toolId}', {
-                                    params: { path: { agentId: agent.id, toolId: t.id } },
-                                  }),
-                                ).finally(refresh)
-                              }
-                            >
-                              <p>
-                                The agent can no longer call it. Its settings for this agent are lost; past calls stay.
-                              </p>
-                            </ConfirmButton>
-                          )}
                         </td>
                       </tr>
                     );

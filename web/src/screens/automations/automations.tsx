@@ -1,16 +1,15 @@
-import { lazy, Suspense, useState } from 'react';
+import { useState } from 'react';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { api, ok } from '../../api/client';
 import { useTools } from '../../app/data';
 import { useAccess } from '../../app/session';
 import { CheckList } from '../../ui/check-list';
+import { Editor } from '../../ui/code-editor';
 import { Dialog } from '../../ui/dialog';
 import { Button, Field, Page, Ready, StateTag, useLive } from '../../ui/kit';
-import { Empty, Failure, Loading } from '../../ui/states';
+import { Empty, Failure } from '../../ui/states';
 import { Ago, Inert } from '../../ui/text';
 import { WaitingPlans } from './waiting';
-
-const Editor = lazy(() => import('../../ui/editor'));
 
 /** AutomationsScreen lists automations. */
 export function AutomationsScreen() {
@@ -138,9 +137,7 @@ function NewAutomation({ onClose }: { onClose: () => void }) {
           chosen={chosen}
           onChange={setChosen}
         />
-        <Suspense fallback={<Loading />}>
-          <Editor label="Script" language="js" value={source} onChange={setSource} />
-        </Suspense>
+        <Editor label="Script" language="js" value={source} onChange={setSource} />
         {error !== null && <Failure error={error} />}
         <div className="actions">
           <Button onClick={onClose}>Cancel</Button>

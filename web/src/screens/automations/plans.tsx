@@ -25,7 +25,7 @@ export function Runs({ id, onApply }: { id: string; onApply: (run: string) => Pr
       <Ready query={query}>
         {(list) =>
           (list.runs ?? []).length === 0 ? (
-            <Empty title="It has not run yet">
+            <Empty title="No runs to show">
               <p>Plan shows what it would do, and changes nothing.</p>
             </Empty>
           ) : (

@@ -5,6 +5,7 @@ import { api, ApiError, currentWorkspace, ok } from '../../api/client';
 import { useAgentName, useAgents } from '../../app/data';
 import { useAccess } from '../../app/session';
 import type { Line } from '../../lib/chat';
+import { keepDraft, readDraft } from '../../lib/draft';
 import { some } from '../../lib/format';
 import { Dialog } from '../../ui/dialog';
 import { PreviewView } from '../../ui/diff';
@@ -167,7 +168,11 @@ function Room({ id, isCompleted }: { id: string; isCompleted: boolean }) {
   const { can } = useAccess();
   const notify = useNotify();
   const { log, state, error, refused, send } = useConversation(id);
-  const [text, setText] = useState('');
+  const [text, setTyped] = useState(() => readDraft(sessionStorage, id));
+  const setText = (next: string) => {
+    setTyped(next);
+    keepDraft(sessionStorage, id, next);
+  };
   const [files, setFiles] = useState<Upload[]>([]);
   const scroller = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);

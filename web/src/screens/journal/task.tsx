@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { api, ok, type Schemas } from '../../api/client';
 import { useAct, useRefresh } from '../../app/act';
 import { useAgentName } from '../../app/data';
@@ -9,7 +9,7 @@ import { Button, Facts, Field, Ready, StateTag, Tag, useLive } from '../../ui/ki
 import { Failure } from '../../ui/states';
 import { Ago, Inert } from '../../ui/text';
 import { useNotify } from '../../ui/toast';
-import { undoneText } from '../operation';
+import { useUndone } from '../operation';
 import { readChanges, Spent, STATUSES } from './shared';
 
 /** TaskDialog shows a task with its checklists, times and changes. */
@@ -225,7 +225,7 @@ function reasonText(reason: string): string {
 function Undo({ id }: { id: string }) {
   const { can } = useAccess();
   const notify = useNotify();
-  const navigate = useNavigate();
+  const sayUndone = useUndone();
   const refresh = useRefresh('task', 'tasks', 'changes', 'undo-plan');
   const query = useLive(
     ['undo-plan', id],
@@ -243,13 +243,7 @@ function Undo({ id }: { id: string }) {
   if (!plan?.can_undo) return null;
   const undo = async () => {
     try {
-      const result = await ok(api.POST('/api/operations/{id}/undo', { params: { path: { id } } }));
-      notify.done(
-        undoneText(result),
-        result.approval_id || result.proposal_id
-          ? { label: 'Inbox', run: () => void navigate({ to: '/inbox' }) }
-          : undefined,
-      );
+      sayUndone(await ok(api.POST('/api/operations/{id}/undo', { params: { path: { id } } })));
     } catch (e) {
       notify.failed(e);
     }

@@ -11,6 +11,7 @@ import { Facts, Page, Panel, Ready, StateTag, Tag, useLive } from '../../ui/kit'
 import { Empty } from '../../ui/states';
 import { Ago, Id, Inert } from '../../ui/text';
 import { VirtualList } from '../../ui/virtual';
+import { subtitle } from '../inbox/entries';
 import { Elapsed } from './elapsed';
 import { REASONS } from './runs';
 import { StepDialog } from './step';
@@ -255,6 +256,11 @@ function Step({
             {row.isParallel && '∥ '}
             <Inert text={row.label} />
           </span>{' '}
+          {row.kind === 'call' && (
+            <span className="soft">
+              <Inert text={subtitle(row.text)} />{' '}
+            </span>
+          )}
           <span className={row.isFailed ? 'minus' : 'faint'}>
             <Inert text={row.detail.slice(0, 160)} />
           </span>

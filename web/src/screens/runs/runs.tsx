@@ -100,8 +100,11 @@ export function RunsScreen() {
                 <Button onClick={() => set({ agent: '', state: '' })}>Show all runs</Button>
               </Empty>
             ) : (
-              <Empty title="No agent has run yet">
-                <p>A run begins with a chat message, a schedule, a change that an agent watches, or a wake.</p>
+              <Empty title="No runs to show">
+                <p>
+                  A run begins with a chat message, a schedule, a change that an agent watches, or a wake. Runs for other
+                  people are shown to owners only.
+                </p>
                 <Link className="btn main" to="/chat">
                   Start a chat
                 </Link>

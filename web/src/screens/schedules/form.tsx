@@ -4,6 +4,7 @@ import { api, ok } from '../../api/client';
 import type { components } from '../../api/schema';
 import { useRefresh } from '../../app/act';
 import { useAgents } from '../../app/data';
+import { changedFields } from '../../lib/changes';
 import { cadenceOf, NEVER_SET, UNITS, whenOf, type Kind, type When } from '../../lib/cadence';
 import { formatFiring } from '../../lib/format';
 import { Dialog } from '../../ui/dialog';
@@ -32,14 +33,14 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
   const agents = useAgents();
   const notify = useNotify();
   const refresh = useRefresh('schedule', 'schedules');
-  const start = {
+  const [start] = useState({
     agent: schedule?.agent_id ?? '',
     name: schedule?.name ?? '',
     goal: schedule?.goal ?? '',
     zone: schedule?.timezone ?? BROWSER_ZONE,
     misfire: schedule?.misfire ?? 'catchup',
     notification: schedule?.notification ?? 'always',
-  };
+  });
   const [form, setForm] = useState(start);
   const [firstWhen] = useState(() =>
     schedule ? whenOf(schedule.cadence_type as Kind, schedule.cadence_value, schedule.upcoming?.[0]) : NEVER_SET,
@@ -53,13 +54,14 @@ export function ScheduleForm({ schedule, onClose }: { schedule?: Schedule; onClo
   const isRetimed = !schedule || cadence !== cadenceOf(firstWhen) || when.kind !== firstWhen.kind;
   const save = async () => {
     setError(null);
+    const set: Partial<typeof form> = schedule ? changedFields(start, form) : { ...form, agent };
     const body = {
-      agent,
-      name: form.name.trim() || undefined,
-      goal: form.goal.trim() || undefined,
-      timezone: form.zone,
-      misfire: form.misfire as 'catchup',
-      notification: form.notification as 'always',
+      agent: set.agent,
+      name: set.name?.trim() || undefined,
+      goal: set.goal?.trim() || undefined,
+      timezone: set.zone,
+      misfire: set.misfire as 'catchup' | undefined,
+      notification: set.notification as 'always' | undefined,
       ...(isRetimed && { cadence_type: when.kind, cadence_value: cadence }),
     };
     try {

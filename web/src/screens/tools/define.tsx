@@ -1,14 +1,14 @@
-import { lazy, Suspense, useState } from 'react';
+import { useState } from 'react';
 import { useNavigate } from '@tanstack/react-router';
 import { api, ok, type Schemas } from '../../api/client';
 import { useRefresh } from '../../app/act';
+import { Editor } from '../../ui/code-editor';
 import { Dialog } from '../../ui/dialog';
+import { CompareView } from '../../ui/diff';
 import { Button, Field } from '../../ui/kit';
-import { Failure, Loading } from '../../ui/states';
+import { Failure } from '../../ui/states';
 import { useNotify } from '../../ui/toast';
 import { EFFECTS } from '../inbox/call-card';
-
-const Editor = lazy(() => import('../../ui/editor'));
 
 const FIRST = {
   http: {
@@ -28,7 +28,8 @@ export function ToolDialog({ tool, onClose }: { tool?: Schemas['ToolView']; onCl
   const notify = useNotify();
   const refresh = useRefresh('tools', 'tool');
   const firstKind = tool?.kind === 'script' ? 'script' : 'http';
-  const spec = (tool?.spec ?? {}) as { source?: string };
+  const [base, setBase] = useState(tool); // what the person has seen
+  const [isOld, setOld] = useState(false);
   const [kind, setKind] = useState<'http' | 'script'>(firstKind);
   const [form, setForm] = useState({
     id: tool?.id ?? '',
@@ -39,7 +40,7 @@ export function ToolDialog({ tool, onClose }: { tool?: Schemas['ToolView']; onCl
     tool ? JSON.stringify(tool.parameters, null, 2) : FIRST.http.parameters,
   );
   const [source, setSource] = useState<string>(
-    tool ? (firstKind === 'script' ? (spec.source ?? '') : JSON.stringify(tool.spec, null, 2)) : FIRST.http.spec,
+    tool ? sourceOf(tool) : FIRST.http.spec,
   );
   const [error, setError] = useState<unknown>(null);
   const change = (next: 'http' | 'script') => {
@@ -50,7 +51,13 @@ export function ToolDialog({ tool, onClose }: { tool?: Schemas['ToolView']; onCl
   const save = async () => {
     setError(null);
     try {
-      const own = tool as unknown as Schemas['ToolRequest'] | undefined;
+      const now = tool && (await ok(api.GET('/api/tools/{id}', { params: { path: { id: tool.id } } })));
+      if (now && now.version !== base?.version) {
+        setBase(now);
+        setOld(true);
+        return;
+      }
+      const own = now as unknown as Schemas['ToolRequest'] | undefined;
       const body: Schemas['ToolRequest'] = {
         ...(own && {
           name: own.name,
@@ -69,7 +76,10 @@ export function ToolDialog({ tool, onClose }: { tool?: Schemas['ToolView']; onCl
         ...form,
         kind,
         parameters: parseJSON(parameters, 'Arguments'),
-        spec: kind === 'http' ? parseJSON(source, 'Request') : { ...spec, source, language: 'js' },
+        spec:
+          kind === 'http'
+            ? parseJSON(source, 'Request')
+            : { ...(now?.spec as object | undefined), source, language: 'js' },
       };
       await ok(
         tool
@@ -149,33 +159,52 @@ export function ToolDialog({ tool, onClose }: { tool?: Schemas['ToolView']; onCl
             />
           )}
         </Field>
-        <Suspense fallback={<Loading />}>
-          <h3>Arguments (JSON Schema)</h3>
-          <Editor key={`p-${kind}`} label="Arguments" language="json" value={parameters} onChange={setParameters} />
-          <h3>{kind === 'http' ? 'Request' : 'Script'}</h3>
-          <Editor
-            key={`s-${kind}`}
-            label={kind === 'http' ? 'Request' : 'Script'}
-            language={kind === 'http' ? 'json' : 'js'}
-            value={source}
-            onChange={setSource}
-          />
-        </Suspense>
+        <h3>Arguments (JSON Schema)</h3>
+        <Editor key={`p-${kind}`} label="Arguments" language="json" value={parameters} onChange={setParameters} />
+        <h3>{kind === 'http' ? 'Request' : 'Script'}</h3>
+        <Editor
+          key={`s-${kind}`}
+          label={kind === 'http' ? 'Request' : 'Script'}
+          language={kind === 'http' ? 'json' : 'js'}
+          value={source}
+          onChange={setSource}
+        />
         <p className="small faint">
           {kind === 'http'
             ? 'A secret is written as ${secret:NAME}. It needs the role owner.'
             : 'The arguments are in input. The last expression is the result.'}
         </p>
+        {isOld && base && (
+          <section className="stack tight" role="alert">
+            <p>
+              <strong>Somebody changed this tool while you edited.</strong> It has version {base.version} now. Your text
+              is kept and is not saved. Compare it, then save it as the next version.
+            </p>
+            {[
+              ['Description', base.description, form.description],
+              ['Arguments', JSON.stringify(base.parameters, null, 2), parameters],
+              [kind === 'http' ? 'Request' : 'Script', sourceOf(base), source],
+            ].map(([title = '', before = '', after = '']) => (
+              before !== after && <CompareView key={title} title={`${title} → yours`} before={before} after={after} />
+            ))}
+          </section>
+        )}
         {error !== null && <Failure error={error} />}
         <div className="actions">
           <Button onClick={onClose}>Cancel</Button>
           <Button kind="main" type="submit" disabled={form.id === '' || form.description === ''}>
-            Save
+            {isOld ? 'Save yours' : 'Save'}
           </Button>
         </div>
       </form>
     </Dialog>
   );
+}
+
+// sourceOf returns the script of a tool, or its request as JSON.
+function sourceOf(tool: Schemas['ToolView']): string {
+  const spec = tool.spec as { source?: string } | undefined;
+  return tool.kind === 'script' ? (spec?.source ?? '') : JSON.stringify(spec, null, 2);
 }
 
 type Effect = 'read' | 'keyed' | 'verifiable' | 'unsafe';
