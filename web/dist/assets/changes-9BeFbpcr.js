@@ -1,0 +1,1 @@
+var e=(e,t)=>JSON.stringify(e)===JSON.stringify(t);function t(t,n){return Object.fromEntries(Object.entries(n).filter(([n,r])=>!e(r,t[n])))}function n(e,n,r){let i={...r,...t(e,n)};for(let t of Object.keys(e))t in n||delete i[t];return i}export{n,t};

@@ -1,0 +1,1 @@
+import{a as e,n as t}from"./jsx-runtime-Wy9s6hX0.js";var n=e(t(),1);function r(e,t){let[r,i]=(0,n.useState)(e),a=(0,n.useRef)([]);return(0,n.useEffect)(()=>{let t=a.current.lastIndexOf(e);a.current.splice(0,t+1),t<0&&i(t=>t.trim()===e?t:e)},[e]),[r,n=>{i(n);let r=n.trim();t&&r!==(a.current.at(-1)??e)&&(a.current.push(r),t(r))}]}export{r as t};
