@@ -180,9 +180,8 @@ test('C22 an address of nothing, and every empty list, says what to do', async (
     await visit(page, { path });
     const said = page.locator('main .state').first();
     await expect.soft(said, path).toBeVisible();
-    expect
-      .soft((await said.locator('p, a, button').allTextContents()).join('').trim(), `${path} says what to do`)
-      .not.toBe('');
+    const help = said.locator('p, a, button').filter({ hasText: /\S/ }).first();
+    await expect.soft(help, `${path} says what to do`).toBeVisible();
     expect.soft(await layoutFaults(page), path).toEqual([]);
   }
   await visit(page, { path: '/runs/run_missing' });
@@ -214,9 +213,8 @@ test('C22 an address of nothing, and every empty list, says what to do', async (
     await visit(page, { path });
     const said = page.locator('main .state').first();
     await expect.soft(said, path).toBeVisible();
-    expect
-      .soft((await said.locator('p, a, button').allTextContents()).join('').trim(), `${path} says what to do`)
-      .not.toBe('');
+    const help = said.locator('p, a, button').filter({ hasText: /\S/ }).first();
+    await expect.soft(help, `${path} says what to do`).toBeVisible();
   }
 });
 

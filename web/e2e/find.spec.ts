@@ -68,7 +68,8 @@ test('C12 a call that waits leads to its approval, and so does an undo', async (
   await expect(back).toContainText('Inbox');
   await expect(marked).toContainText('Inbox');
 
-  await server.call('PATCH', `agents/${seeded.writer}`, { policy: { tools: { file_write: 'ask', file_delete: 'ask' } } });
+  const policy = { tools: { file_write: 'ask', file_delete: 'ask' } };
+  await server.call('PATCH', `agents/${seeded.writer}`, { policy });
   const made = (await server.call('GET', 'operations?state=committed')).operations.find(
     (o: { tool: string; agent_id: string }) => o.tool === 'file_write' && o.agent_id === seeded.writer,
   );

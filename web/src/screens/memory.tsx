@@ -342,8 +342,8 @@ function NoteText({ label, value, onChange }: { label: string; value: string; on
   const over = countBytes(value.trim()) - MAX_NOTE;
   const error =
     over > 0
-      ? `The text is ${over.toLocaleString('en')} bytes too long. A note has at most ${MAX_NOTE.toLocaleString('en')} ` +
-        'bytes; a letter such as ä takes 2, an emoji about 4.'
+      ? `The text is ${over.toLocaleString('en')} bytes too long. A note has at most ` +
+        `${MAX_NOTE.toLocaleString('en')} bytes; a letter such as ä takes 2, an emoji about 4.`
       : undefined;
   return (
     <Field label={label} name="content" error={error}>

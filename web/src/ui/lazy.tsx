@@ -1,8 +1,11 @@
 import { useEffect, useState, type ComponentType, type FunctionComponent } from 'react';
 import { Failure, Loading } from './states';
 
-/** Lazy is a component whose code loads when it is first shown, or before by preload, which never fails. */
-export type Lazy<P> = FunctionComponent<P> & { preload: () => Promise<void> };
+/**
+ * Lazy is a component whose code loads when it is first shown, or before by preload, which never fails. Once the code is
+ * there preload is absent, so that the router shows the component at once.
+ */
+export type Lazy<P> = FunctionComponent<P> & { preload?: () => Promise<void> };
 
 /**
  * lazyPart returns a component whose code loads when it is needed. While the server cannot be reached it shows a
@@ -16,6 +19,7 @@ export function lazyPart<P extends object>(load: () => Promise<ComponentType<P>>
     (loading ??= load().then(
       (loaded) => {
         part = loaded;
+        Part.preload = undefined;
       },
       () => {
         hasFailed = true;
@@ -27,7 +31,7 @@ export function lazyPart<P extends object>(load: () => Promise<ComponentType<P>>
     // Some browsers remember that code could not be loaded. If the server is back, only a new page loads it.
     if (!part && (await isServerThere())) location.reload();
   };
-  const Part = (props: P) => {
+  const Part: Lazy<P> = (props) => {
     const [, setTries] = useState(0);
     const again = (ask: () => Promise<void>) => void ask().then(() => setTries((n) => n + 1));
     useEffect(() => {
@@ -40,7 +44,8 @@ export function lazyPart<P extends object>(load: () => Promise<ComponentType<P>>
     if (hasFailed) return <Failure error={UNREACHABLE} retry={() => again(retry)} />;
     return <Loading />;
   };
-  return Object.assign(Part, { preload: read });
+  Part.preload = read;
+  return Part;
 }
 
 const UNREACHABLE = new Error('This part of the page could not be loaded. Check that the server runs.');

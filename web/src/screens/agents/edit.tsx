@@ -31,7 +31,9 @@ export function EditDialog({ agent, onClose }: { agent: Schemas['Agent']; onClos
         const latest = await ok(api.GET('/api/agents/{agentId}', { params }));
         body.config = mergeChanges(first.config, config, configOf(latest));
       }
-      await ok(api.PATCH('/api/agents/{agentId}', { params, body: { ...body, mode: newMode as 'hybrid' | undefined } }));
+      await ok(
+        api.PATCH('/api/agents/{agentId}', { params, body: { ...body, mode: newMode as 'hybrid' | undefined } }),
+      );
       notify.done('Saved');
       onClose();
     } catch (e) {

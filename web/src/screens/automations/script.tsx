@@ -216,7 +216,9 @@ function Newer({
   return (
     <section className="stack" role="alert" aria-label="A newer version">
       <p>
-        <strong>{version ? `Version ${name} became active while you edited.` : 'No version is active any more.'}</strong>{' '}
+        <strong>
+          {version ? `Version ${name} became active while you edited.` : 'No version is active any more.'}
+        </strong>{' '}
         {version && (
           <>
             {version.created_by && (

@@ -102,8 +102,8 @@ export function RunsScreen() {
             ) : (
               <Empty title="No runs to show">
                 <p>
-                  A run begins with a chat message, a schedule, a change that an agent watches, or a wake. Runs for other
-                  people are shown to owners only.
+                  A run begins with a chat message, a schedule, a change that an agent watches, or a wake. Only owners
+                  see the runs for other people.
                 </p>
                 <Link className="btn main" to="/chat">
                   Start a chat
