@@ -156,8 +156,10 @@ for (let part = 1; part <= PARTS; part++)
         await page.emulateMedia({ colorScheme: scheme });
         await expect.poll(() => layoutFaults(page), { message: where }).toEqual([]);
         if (width === 640) continue; // what a window of 1280 px shows at 200 % zoom
-        const axe = new AxeBuilder({ page });
-        if (scheme === 'dark') axe.withRules(['color-contrast', 'scrollable-region-focusable', 'aria-hidden-focus']);
+        const axe = new AxeBuilder({ page }); // a dialog hides the page beneath, with its main region and heading
+        if (scheme === 'dark')
+          axe.withRules(['color-contrast', 'scrollable-region-focusable', 'aria-hidden-focus']);
+        else if (await page.getByRole('dialog').count()) axe.disableRules(['landmark-one-main', 'page-has-heading-one']);
         const { violations } = await axe.analyze();
         expect
           .soft(
@@ -297,6 +299,7 @@ test('C23 the focus is never lost', async ({ signedIn: page, server, seeded }) =
   const box = page.getByLabel('Message', { exact: true });
   await expect(box).toBeFocused();
   await box.fill('memory_save {"content":"Ferns like shade."}');
+  await expect(page.getByRole('button', { name: 'Send' })).toBeEnabled(); // the conversation is connected
   await page.keyboard.press('Enter');
   await page.getByRole('log').getByRole('button', { name: 'Approve' }).click();
   await expect(page.getByRole('log').getByRole('button', { name: 'Approve' })).toHaveCount(0);

@@ -106,11 +106,13 @@ test('C16 a script does not replace a newer version, and is compared with it', a
   await expect(page.getByRole('combobox', { name: 'Version', exact: true })).toHaveValue(await active());
 
   // The page may not have heard of the newer version yet.
+  let isLate = false;
   await page.route('**/api/automations/*/versions', async (route) => {
-    if (route.request().method() !== 'POST') return route.fallback();
+    if (route.request().method() !== 'POST' || isLate) return route.fallback();
+    isLate = true;
     await server.call('POST', `${at}/versions`, { source: '// late', fix: true });
     await route.continue();
-  }, { times: 1 });
+  });
   await write(editor, '// mine again');
   await page.getByRole('button', { name: 'Save and activate' }).click();
   await expect(newer).toBeVisible();

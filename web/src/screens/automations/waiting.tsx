@@ -2,12 +2,11 @@ import type { ReactNode } from 'react';
 import { Link } from '@tanstack/react-router';
 import { api, ok } from '../../api/client';
 import { useLive } from '../../ui/kit';
-import { Loading } from '../../ui/states';
 import { Inert } from '../../ui/text';
 
 /**
- * WaitingPlans leads to the automations whose newest run made a plan that nobody applied, above its children. It shows
- * both at once, so that nothing moves under the pointer.
+ * WaitingPlans leads to the automations whose newest run made a plan that nobody applied, below its children. A plan that
+ * arrives later moves nothing under the pointer.
  */
 export function WaitingPlans({ children }: { children: ReactNode }) {
   const query = useLive(
@@ -32,9 +31,9 @@ export function WaitingPlans({ children }: { children: ReactNode }) {
     },
     { topics: ['automations', 'runs'] },
   );
-  if (query.isPending) return <Loading />;
   return (
     <>
+      {children}
       {query.data?.length ? (
         <section className="panel" aria-label="Plans to apply">
           <ul className="body stack tight">
@@ -48,7 +47,6 @@ export function WaitingPlans({ children }: { children: ReactNode }) {
           </ul>
         </section>
       ) : null}
-      {children}
     </>
   );
 }
