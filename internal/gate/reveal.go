@@ -48,7 +48,7 @@ func (g *Gate) WhyStale(ctx context.Context, workspace, approval string) (string
 	d := g.previewAgain(ctx, req)
 	// The preview of a call that the gate refuses for another reason fails too. The decision explains that reason.
 	if reeve.CodeOf(d.refusal) == reeve.Stale || d.preview != nil && d.preview.Base != op.Base {
-		return "what the call would change has changed since the agent asked", nil
+		return "the target has changed since the agent asked", nil
 	}
 	return "", nil
 }

@@ -116,7 +116,7 @@ test('C07 a dialog stays when somebody else decides, and typing on decides nothi
   const dialog = page.getByRole('dialog', { name: 'Deny file_write?' });
   await dialog.getByLabel('Reason').pressSequentially('Wait until');
   await deny('file_write');
-  await expect(dialog.getByRole('alert')).toContainText('This call was denied. owner decided.');
+  await expect(dialog.getByRole('alert')).toContainText('This call was denied. The decision is by owner.');
   await page.keyboard.type(' a delay', { delay: 20 });
   await expect(dialog.getByLabel('Reason')).toHaveValue('Wait until a delay');
   await expect(dialog.getByRole('button', { name: 'Deny' })).toBeDisabled();
@@ -140,7 +140,7 @@ test('C07 C08 a card whose base changed locks and is previewed again', async ({ 
     tool: 'file_write',
     args: { path: '/shared/report.md', overwrite: true, content: 'Somebody else wrote this.\n' },
   });
-  await expect(card.getByRole('alert')).toContainText('has changed since the agent asked');
+  await expect(card.getByRole('alert')).toContainText('The target has changed since the agent asked');
   await expect(card.getByRole('button', { name: /^Approve/ })).toHaveCount(0);
   await page.getByRole('checkbox', { name: 'Select file_write' }).check();
   await page.getByRole('checkbox', { name: 'Select users_send' }).check();

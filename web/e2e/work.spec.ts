@@ -61,7 +61,7 @@ test('C16 an automation is written, planned, applied, watched and changed', asyn
     (a: { name: string }) => a.name === 'triage',
   );
   await page.goto(`${server.url}/automations`);
-  await page.getByRole('link', { name: 'triage has a plan to apply' }).click();
+  await page.getByRole('region', { name: 'Plans to apply' }).getByRole('link', { name: 'triage' }).click();
   const planned = page.getByRole('group', { name: 'Runs' }).getByRole('row', { name: /plan/ }).last();
   await expect(planned).toContainText(/calls? planned/);
   await expect(planned.locator('.progress')).toHaveCount(0); // nothing is done yet

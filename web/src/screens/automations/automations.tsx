@@ -27,56 +27,55 @@ export function AutomationsScreen() {
   );
   return (
     <Page title="Automations" actions={add}>
-      <WaitingPlans>
-        <Ready query={query}>
-          {(list) =>
-            (list.automations ?? []).length === 0 ? (
-              <div className="panel">
-                <Empty title="No automations">
-                  <p>
-                    An automation is an agent that a script drives. Write its script here, or save one with{' '}
-                    <code>reeve run SCRIPT --save</code>.
-                  </p>
-                  {add}
-                </Empty>
-              </div>
-            ) : (
-              <div className="panel scroll" tabIndex={0} role="group" aria-label="Automations">
-                <table className="table">
-                  <thead>
-                    <tr>
-                      <th scope="col">Name</th>
-                      <th scope="col">State</th>
-                      <th scope="col">Version</th>
-                      <th scope="col">Owner</th>
-                      <th scope="col">Changed</th>
+      <Ready query={query}>
+        {(list) =>
+          (list.automations ?? []).length === 0 ? (
+            <div className="panel">
+              <Empty title="No automations">
+                <p>
+                  An automation is an agent that a script drives. Write its script here, or save one with{' '}
+                  <code>reeve run SCRIPT --save</code>.
+                </p>
+                {add}
+              </Empty>
+            </div>
+          ) : (
+            <div className="panel scroll" tabIndex={0} role="group" aria-label="Automations">
+              <table className="table">
+                <thead>
+                  <tr>
+                    <th scope="col">Name</th>
+                    <th scope="col">State</th>
+                    <th scope="col">Version</th>
+                    <th scope="col">Owner</th>
+                    <th scope="col">Changed</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {(list.automations ?? []).map((a) => (
+                    <tr key={a.agent_id}>
+                      <td>
+                        <Link className="strong" to="/automations/$id" params={{ id: a.agent_id }}>
+                          <Inert text={a.name} />
+                        </Link>
+                      </td>
+                      <td>
+                        <StateTag state={a.status} />
+                      </td>
+                      <td className="num">{a.version}</td>
+                      <td>{a.owner && <Inert text={a.owner} />}</td>
+                      <td>
+                        <Ago time={a.updated_at} />
+                      </td>
                     </tr>
-                  </thead>
-                  <tbody>
-                    {(list.automations ?? []).map((a) => (
-                      <tr key={a.agent_id}>
-                        <td>
-                          <Link className="strong" to="/automations/$id" params={{ id: a.agent_id }}>
-                            <Inert text={a.name} />
-                          </Link>
-                        </td>
-                        <td>
-                          <StateTag state={a.status} />
-                        </td>
-                        <td className="num">{a.version}</td>
-                        <td>{a.owner && <Inert text={a.owner} />}</td>
-                        <td>
-                          <Ago time={a.updated_at} />
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
-            )
-          }
-        </Ready>
-      </WaitingPlans>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )
+        }
+      </Ready>
+      <WaitingPlans panel />
       {isAdding && <NewAutomation onClose={() => setAdding(false)} />}
     </Page>
   );

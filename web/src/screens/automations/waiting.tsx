@@ -1,14 +1,10 @@
-import type { ReactNode } from 'react';
 import { Link } from '@tanstack/react-router';
 import { api, ok } from '../../api/client';
 import { useLive } from '../../ui/kit';
 import { Inert } from '../../ui/text';
 
-/**
- * WaitingPlans leads to the automations whose newest run made a plan that nobody applied, below its children. A plan that
- * arrives later moves nothing under the pointer.
- */
-export function WaitingPlans({ children }: { children: ReactNode }) {
+/** WaitingPlans lists the automations whose newest run made a plan that nobody applied. panel gives it its own frame. */
+export function WaitingPlans({ panel }: { panel?: boolean }) {
   const query = useLive(
     ['waiting-plans'],
     async (signal) => {
@@ -31,22 +27,23 @@ export function WaitingPlans({ children }: { children: ReactNode }) {
     },
     { topics: ['automations', 'runs'] },
   );
+  if (!query.data?.length) return null;
   return (
-    <>
-      {children}
-      {query.data?.length ? (
-        <section className="panel" aria-label="Plans to apply">
-          <ul className="body stack tight">
-            {query.data.map((a) => (
-              <li key={a.agent_id}>
-                <Link to="/automations/$id" params={{ id: a.agent_id }}>
-                  <Inert text={a.name} /> has a plan to apply
-                </Link>
-              </li>
-            ))}
-          </ul>
-        </section>
-      ) : null}
-    </>
+    <section className={panel ? 'plans panel' : 'plans'} aria-label="Plans to apply">
+      <h2>
+        Plans to apply <span className="num">{query.data.length}</span>
+      </h2>
+      <ul>
+        {query.data.map((a) => (
+          <li key={a.agent_id} className="entry">
+            <Link className="entry-open" to="/automations/$id" params={{ id: a.agent_id }}>
+              <span className="strong">
+                <Inert text={a.name} />
+              </span>
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }

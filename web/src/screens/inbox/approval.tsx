@@ -298,8 +298,8 @@ const LOCKED: Record<string, string> = {
 // describeLock says why an open dialog can no longer decide on a call.
 function describeLock(approval: Schemas['Approval']): string {
   const state = LOCKED[approval.state] ?? `This call is ${approval.state}.`;
-  const by = approval.decided_by ? ` ${approval.decided_by} decided.` : '';
-  return `${state}${by} Nothing of this is sent; you can still copy it.`;
+  const by = approval.decided_by ? ` The decision is by ${approval.decided_by}.` : '';
+  return `${state}${by} What you typed here is not sent. You can copy it.`;
 }
 
 // EditDialog changes the arguments of a call. The change becomes a new call, which waits for its own approval.

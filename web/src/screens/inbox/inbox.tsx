@@ -22,9 +22,7 @@ export function InboxScreen() {
   const inbox = useInbox();
   return (
     <Page title="Inbox">
-      <WaitingPlans>
-        <Ready query={inbox}>{(data) => <Entries entries={listEntries(data)} hasMore={Boolean(data.more)} />}</Ready>
-      </WaitingPlans>
+      <Ready query={inbox}>{(data) => <Entries entries={listEntries(data)} hasMore={Boolean(data.more)} />}</Ready>
     </Page>
   );
 }
@@ -143,10 +141,11 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
 
   if (entries.length === 0 && !isGone) {
     return (
-      <div className="panel">
+      <div className="panel inbox-list">
         <Empty title="Nothing waits for you">
           <p>Calls to approve, proposals, unknown outcomes, failed items and questions appear here as they arise.</p>
         </Empty>
+        <WaitingPlans />
       </div>
     );
   }
@@ -208,6 +207,7 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
             </section>
           );
         })}
+        <WaitingPlans />
         {hasMore && (
           <p className="state small">There is more than the inbox shows at once. Decide on some to see the next.</p>
         )}

@@ -147,7 +147,7 @@ export function ProposalCard({ id, onDone }: { id: string; onDone?: () => void }
 // describeLock says why an open dialog can no longer reject a proposal.
 function describeLock(p: Schemas['Proposal']): string {
   const by = p.decided_by ? ` by ${p.decided_by}` : '';
-  return `This proposal is ${p.state}${by}. Nothing of this is sent; you can still copy it.`;
+  return `This proposal is ${p.state}${by}. What you typed here is not sent. You can copy it.`;
 }
 
 /** UnknownCard shows a call whose outcome is not proven, and records what a person found out. */
