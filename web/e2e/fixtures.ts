@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { test as base, expect, type Page } from '@playwright/test';
+import { test as base, expect, type Locator, type Page } from '@playwright/test';
 // @ts-expect-error the helper is plain JavaScript, so that it also runs without Playwright
 import { api, seed } from './seed.mjs';
 
@@ -99,6 +99,14 @@ export async function signIn(page: Page, server: Server, token = server.token): 
   await page.getByLabel('Access token').fill(token);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await expect(page.getByRole('navigation', { name: 'Main', exact: true })).toBeAttached();
+}
+
+/** write replaces the text of an editor as a person does. Locator.fill would make the browser restyle removed lines. */
+export async function write(editor: Locator, line: string): Promise<void> {
+  await editor.focus();
+  await editor.press('Control+a');
+  await editor.press('Delete');
+  await editor.page().keyboard.insertText(line);
 }
 
 /** pressOnCard presses a key once the card of the inbox accepts decisions. */

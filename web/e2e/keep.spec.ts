@@ -1,13 +1,4 @@
-import type { Locator } from '@playwright/test';
-import { expect, test } from './fixtures';
-
-// write replaces the text of an editor as a person does.
-async function write(editor: Locator, line: string): Promise<void> {
-  await editor.focus();
-  await editor.press('Control+a');
-  await editor.press('Delete');
-  await editor.page().keyboard.insertText(line);
-}
+import { expect, test, write } from './fixtures';
 
 test('C16 what was typed in an editor is not lost by leaving the page', async ({ signedIn: page, server }) => {
   await page.goto(`${server.url}/automations`);

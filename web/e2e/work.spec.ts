@@ -2,16 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Locator } from '@playwright/test';
-import { expect, test } from './fixtures';
-
-// write replaces the text of an editor as a person does. Locator.fill would make the browser restyle removed lines.
-async function write(editor: Locator, line: string): Promise<void> {
-  await editor.focus();
-  await editor.press('Control+a');
-  await editor.press('Delete');
-  await editor.page().keyboard.insertText(line);
-}
+import { expect, test, write } from './fixtures';
 
 test('C16 an automation is written, planned, applied, watched and changed', async ({ signedIn: page, server }) => {
   await page.goto(`${server.url}/automations`);
@@ -60,7 +51,7 @@ test('C16 an automation is written, planned, applied, watched and changed', asyn
   const triage = (await server.call('GET', 'automations')).automations.find(
     (a: { name: string }) => a.name === 'triage',
   );
-  await page.goto(`${server.url}/automations`);
+  await page.goto(`${server.url}/inbox`);
   await page.getByRole('region', { name: 'Plans to apply' }).getByRole('link', { name: 'triage' }).click();
   const planned = page.getByRole('group', { name: 'Runs' }).getByRole('row', { name: /plan/ }).last();
   await expect(planned).toContainText(/calls? planned/);

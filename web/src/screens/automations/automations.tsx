@@ -9,7 +9,6 @@ import { Dialog } from '../../ui/dialog';
 import { Button, Field, Page, Ready, StateTag, useLive } from '../../ui/kit';
 import { Empty, Failure } from '../../ui/states';
 import { Ago, Inert } from '../../ui/text';
-import { WaitingPlans } from './waiting';
 
 /** AutomationsScreen lists automations. */
 export function AutomationsScreen() {
@@ -75,7 +74,6 @@ export function AutomationsScreen() {
           )
         }
       </Ready>
-      <WaitingPlans panel />
       {isAdding && <NewAutomation onClose={() => setAdding(false)} />}
     </Page>
   );

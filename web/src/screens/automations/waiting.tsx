@@ -3,8 +3,8 @@ import { api, ok } from '../../api/client';
 import { useLive } from '../../ui/kit';
 import { Inert } from '../../ui/text';
 
-/** WaitingPlans lists the automations whose newest run made a plan that nobody applied. panel gives it its own frame. */
-export function WaitingPlans({ panel }: { panel?: boolean }) {
+/** WaitingPlans lists the automations whose newest run made a plan that nobody applied, as a group of the inbox. */
+export function WaitingPlans() {
   const query = useLive(
     ['waiting-plans'],
     async (signal) => {
@@ -29,7 +29,7 @@ export function WaitingPlans({ panel }: { panel?: boolean }) {
   );
   if (!query.data?.length) return null;
   return (
-    <section className={panel ? 'plans panel' : 'plans'} aria-label="Plans to apply">
+    <section aria-label="Plans to apply">
       <h2>
         Plans to apply <span className="num">{query.data.length}</span>
       </h2>
