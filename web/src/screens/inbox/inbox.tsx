@@ -56,7 +56,8 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
     last.current = entries[foundAt];
   }, [entries, foundAt]);
   const isGone = shownKey !== undefined && !current;
-  const shown = current ?? (isGone ? (last.current?.key === shownKey ? last.current : describeGone(shownKey)) : undefined);
+  const gone = isGone && (last.current?.key === shownKey ? last.current : describeGone(shownKey));
+  const shown = current ?? (gone || undefined);
   const isSettled = useSettled(shown?.key ?? '');
   const locksItself = shown?.kind === 'approval' || shown?.kind === 'proposal';
   useEffect(() => {
