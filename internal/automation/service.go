@@ -103,8 +103,8 @@ func newStaleScript(ctx context.Context, tx *store.Tx, m reeve.Automation, base 
 	if v.CreatedBy != "" {
 		by = " by " + v.CreatedBy
 	}
-	return reeve.Errorf(reeve.Stale, "the script is based on version %s, but version %s%s is active", base, m.Version, by).
-		Hintf("compare it with version %s, then save it with base_version %s", m.Version, m.Version)
+	return reeve.Errorf(reeve.Stale, "the script is based on version %s, but version %s%s is active", base, m.Version,
+		by).Hintf("compare it with version %s, then save it with base_version %s", m.Version, m.Version)
 }
 
 // clearScriptFailure ends a logic failure, because a person chose another version. Failures that a script cannot cause,

@@ -73,8 +73,9 @@ func (t NotesTx) ChangeNote(ctx context.Context, w NoteWriter, id string,
 		return before, after, err
 	}
 	if c.BaseVersion != 0 && c.BaseVersion != before.Version {
-		return before, after, reeve.Errorf(reeve.Stale, "the change is based on version %d of note %s, which has version %d",
-			c.BaseVersion, id, before.Version).Hintf("read the note, then change it with base_version %d", before.Version)
+		return before, after, reeve.Errorf(reeve.Stale,
+			"the change is based on version %d of note %s, which has version %d", c.BaseVersion, id, before.Version).
+			Hintf("read the note, then change it with base_version %d", before.Version)
 	}
 	after = before
 	if c.Content != nil {
