@@ -95,13 +95,23 @@ func TestN10_WhatOutsideTextReachesIsUntrusted(t *testing.T) {
 	})
 }
 
-// A summary of turns with text from outside makes the turns after it untrusted.
+// A summary of turns with text from outside makes the turns after it untrusted, also if no turn between them was shown
+// that text.
 func TestN10_SummariesKeepThatTheyAreUntrusted(t *testing.T) {
 	runWithMail(t, func(t *testing.T, h *reevetest.Host) {
 		c := h.StartConversation("bot").ID
-		for _, text := range []string{"read the mail", "hello", "hello again", "and again"} {
-			kit.WaitForTurn(h, kit.StartTurn(h, c, text).ID)
+		say := func(recent int, texts ...string) {
+			t.Helper()
+			h.Want(http.StatusOK, nil, "PATCH", "/api/agents/bot", kit.Object{"config": kit.Object{
+				"instructions": "I am bot.", "recent_turns": recent, "summaries": true}})
+			for _, text := range texts {
+				kit.WaitForTurn(h, kit.StartTurn(h, c, text).ID)
+			}
 		}
+		say(1, "read the mail")
+		say(0, "hello", "hello again", "save at once")
+		wantOrigin(h, "saved at once", reeve.NoteByAgent)
+		say(1, "and again")
 		kit.Eventually(t, "a summary", func() bool {
 			var page api.MessageList
 			h.Want(http.StatusOK, &page, "GET", "/api/conversations/"+c+"/messages?limit=500", nil)
@@ -112,7 +122,7 @@ func TestN10_SummariesKeepThatTheyAreUntrusted(t *testing.T) {
 			}
 			return false
 		})
-		kit.WaitForTurn(h, kit.StartTurn(h, c, "save after a summary").ID)
+		say(1, "save after a summary")
 		wantOrigin(h, "saved after a summary", reeve.NoteUntrusted)
 	})
 }
