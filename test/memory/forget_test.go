@@ -236,11 +236,11 @@ func TestN09_N11_ForgettingChangesNothingOfOthers(t *testing.T) {
 		h.Want(http.StatusCreated, &turn, "POST", "/api/conversations/"+c.ID+"/turns", kit.Object{"content": forgotten},
 			append(ann, "Idempotency-Key", "k1")...)
 		h.Want(http.StatusCreated, nil, "POST", "/api/schedules", kit.Object{"agent": "bot", "goal": forgotten,
-			"cadence_type": "interval", "cadence_value": "24h"}, ann...)
+			"cadence_type": "interval", "cadence_value": "24h"}, append(ann, "Idempotency-Key", "k2")...)
 		kit.WaitUntilIdle(h)
 		before := tablesWith(t, cfg, mark)
 		for _, table := range []string{"approvals", "calls", "conversations", "frames", "messages", "notes", "payloads",
-			"runs", "scratchpads", "session_files", "timers"} {
+			"requests", "runs", "scratchpads", "session_files", "timers"} {
 			if !slices.Contains(before, table) && table != "payloads" {
 				t.Errorf("the text is not in %s, but in %v", table, before)
 			}
@@ -276,8 +276,16 @@ func TestN09_FragmentsOfJSONBreakNothing(t *testing.T) {
 		}
 		c := h.StartConversation("bot").ID
 		kit.WaitForTurn(h, kit.StartTurn(h, c, "I like tea").ID)
+		at := "/api/conversations/" + c
+		read := func() (shown string) {
+			for _, path := range []string{at + "/messages", at + "/frames?after=0", "/api/agents/bot/messages"} {
+				shown += string(h.Want(http.StatusOK, nil, "GET", path, nil).Body)
+			}
+			return shown
+		}
+		before := read()
 		for _, text := range []string{`"type":"text"`, `{"content":"`, `"role":"user"`, "model_request", "tool_started",
-			"turn_complete", "primary_goal", `","content":`, "conversation", `\",\"content\":\"`} {
+			"turn_complete", "primary_goal", `","content":`, "conversation", `\",\"content\":\"`, "agent_state_update"} {
 			var n reeve.Note
 			h.Want(http.StatusCreated, &n, "POST", "/api/notes", kit.Object{"content": text})
 			h.Want(http.StatusOK, nil, "POST", "/api/notes/"+n.ID+"/forget", kit.Object{})
@@ -286,8 +294,7 @@ func TestN09_FragmentsOfJSONBreakNothing(t *testing.T) {
 			strings.Contains(string(r.Body), "cannot be read") {
 			t.Errorf("damaged rows: %s", r.Body)
 		}
-		h.Want(http.StatusOK, nil, "GET", "/api/conversations/"+c+"/messages", nil)
-		h.Want(http.StatusOK, nil, "GET", "/api/conversations/"+c+"/frames?after=0", nil)
+		kit.Equal(t, read(), before, "the conversation and the agent's thread")
 		var s reeve.AgentState
 		h.Want(http.StatusOK, &s, "GET", "/api/agents/bot/state", nil)
 		kit.Equal(t, s.Slots.PrimaryGoal, "Buy tea", "the goal")
