@@ -61,6 +61,8 @@ type Proposal struct {
 	Code        Code          `json:"code,omitempty" doc:"Why an accepted proposal was not applied"`
 	Message     string        `json:"message,omitempty"`
 	CreatedAt   time.Time     `json:"created_at"`
+	// Stale is set when a member reads one pending proposal.
+	Stale string `json:"stale,omitempty" doc:"Why accepting it would apply nothing, such as a changed file; not in lists"`
 
 	PrivateTo string `json:"-"` // as in the operation of the call that proposed it
 }

@@ -26,31 +26,51 @@ func (g *Gate) Reveal(ctx context.Context, workspace, approval string) (args, pr
 	return args, d.preview.Change, nil
 }
 
-// WhyStale returns why an approval of a waiting call would run nothing: what the call is based on, or its tool, has
-// changed since the person was asked. It returns an empty string if nothing has changed, and also if the tool does not
-// answer within baseTimeout.
+// WhyStale returns why an approval of a waiting call would run nothing: what the call is based on has changed since the
+// person was asked, or the agent may no longer make the call. It returns an empty string if nothing has changed, and
+// also if the tool does not answer within baseTimeout.
 func (g *Gate) WhyStale(ctx context.Context, workspace, approval string) (string, error) {
 	op, req, err := g.loadWaiting(ctx, workspace, approval)
 	if err != nil || op.State != reeve.Parked {
 		return "", err
 	}
-	e, ok := req.view.workspace.tools[op.Tool]
-	switch {
-	case !ok:
-		return "", nil
-	case e.fingerprint != op.ToolVersion:
-		return "the tool has changed since the agent asked", nil
-	case e.tool.Preview == nil || op.Base == "":
-		return "", nil
+	return g.whyStale(ctx, req, op), nil
+}
+
+// WhyProposalStale is WhyStale for a pending proposal.
+func (g *Gate) WhyProposalStale(ctx context.Context, p reeve.Proposal) (string, error) {
+	var op reeve.Operation
+	if err := g.DB.View(ctx, func(s *store.Snap) error {
+		c, err := s.Ledger().GetCall(ctx, p.WorkspaceID, p.CallID)
+		op = c.Operation
+		return err
+	}); err != nil {
+		return "", err
+	}
+	g.viewCache.invalidateAgents(p.WorkspaceID)
+	req, err := g.loadRequest(ctx, op)
+	if err != nil {
+		return "", err
+	}
+	op.ToolVersion, op.Base = p.ToolVersion, p.Base
+	return g.whyStale(ctx, req, op), nil
+}
+
+func (g *Gate) whyStale(ctx context.Context, req *request, op reeve.Operation) string {
+	if e, ok := req.view.workspace.tools[op.Tool]; ok && e.fingerprint != op.ToolVersion {
+		return "the tool has changed since the agent asked"
 	}
 	ctx, cancel := context.WithTimeout(ctx, baseTimeout)
 	defer cancel()
 	d := g.previewAgain(ctx, req)
-	// The preview of a call that the gate refuses for another reason fails too. The decision explains that reason.
-	if reeve.CodeOf(d.refusal) == reeve.Stale || d.preview != nil && d.preview.Base != op.Base {
-		return "the target has changed since the agent asked", nil
+	switch reeve.CodeOf(d.refusal) {
+	case reeve.Denied, reeve.Forbidden, reeve.NotFound, reeve.Stale:
+		return d.redactAndTruncate(reeve.AsError(d.refusal).Message)
 	}
-	return "", nil
+	if op.Base != "" && d.preview != nil && d.preview.Base != op.Base {
+		return "the target has changed since the agent asked"
+	}
+	return "" // a decision explains other refusals, such as a spent budget
 }
 
 // baseTimeout bounds how long a person waits for the preview that WhyStale makes.

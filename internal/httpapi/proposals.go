@@ -52,12 +52,16 @@ func (h *proposalHandlers) list(ctx context.Context, who reeve.Principal, in *st
 
 func (h *proposalHandlers) get(ctx context.Context, who reeve.Principal, in *IDPath) (*body[reeve.Proposal], error) {
 	out := &body[reeve.Proposal]{}
-	return out, h.db.View(ctx, func(snap *store.Snap) (err error) {
+	err := h.db.View(ctx, func(snap *store.Snap) (err error) {
 		if out.Body, err = visibleLedger(snap, who).GetProposal(ctx, who.Workspace, in.ID); err != nil {
 			return err
 		}
 		return h.redactor.redactOne(ctx, snap, who, nil, &out.Body)
 	})
+	if err == nil && out.Body.State == reeve.ProposalPending && who.Role.Allows(reeve.Member) {
+		out.Body.Stale, err = h.gate.WhyProposalStale(ctx, out.Body)
+	}
+	return out, err
 }
 
 // commentInput is the input of a decision on one proposal.

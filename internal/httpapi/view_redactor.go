@@ -37,10 +37,12 @@ func (v viewRedactor) redact(ctx context.Context, snap *store.Snap, who reeve.Pr
 	}
 	shown := forCaller(redaction, who)
 	for i := range approvals {
-		approvals[i].Args, approvals[i].Preview = shown(approvals[i].Args), shown(approvals[i].Preview)
+		a := &approvals[i]
+		a.Args, a.Preview, a.Reason, a.Comment = shown(a.Args), shown(a.Preview), shown(a.Reason), shown(a.Comment)
 	}
 	for i := range items {
-		items[i].Args, items[i].Preview = shown(items[i].Args), shown(items[i].Preview)
+		p := &items[i]
+		p.Args, p.Preview, p.Reason, p.Comment = shown(p.Args), shown(p.Preview), shown(p.Reason), shown(p.Comment)
 	}
 	return nil
 }

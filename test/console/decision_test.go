@@ -117,9 +117,14 @@ func TestC04_CallsAreShownWithoutSecrets(t *testing.T) {
 			}
 		}
 		args := kit.Call{"word": stored, "url": likely}
-		waiting, denied := h.Call("clerk", "guarded", args), h.Call("clerk", "guarded", args.With("n", 2))
-		edited := h.Call("clerk", "guarded", args.With("n", 3))
-		proposed := h.Call("drafter", "guarded", args).ProposalID
+		call := func(agent string, n int) (res reeve.Result) {
+			t.Helper()
+			h.Do("POST", "/api/agents/"+agent+"/calls", kit.Object{"tool": "guarded", "args": args.With("n", n),
+				"reason": "because " + stored}).Decode(t, &res)
+			return res
+		}
+		waiting, denied, edited := call("clerk", 1), call("clerk", 2), call("clerk", 3)
+		proposed := call("drafter", 1).ProposalID
 		for _, path := range []string{"/api/inbox", "/api/approvals?state=pending",
 			"/api/approvals/" + waiting.ApprovalID, "/api/approvals/" + waiting.ApprovalID + "/card",
 			"/api/operations/" + waiting.OperationID, "/api/calls/" + waiting.CallID + "/explanation",
@@ -183,6 +188,56 @@ func TestC07_AChangedBaseIsShownAndPreviewedAgain(t *testing.T) {
 		kit.WaitUntilIdle(h)
 		if op := kit.GetOperation(h, a.OperationID); op.State != reeve.Committed {
 			t.Errorf("%+v", op)
+		}
+	})
+}
+
+// A card says that the agent may no longer make the call, and a decision on that card is refused. A proposal says that
+// accepting it would apply nothing.
+func TestC07_ACallThatCanNoLongerRunIsShown(t *testing.T) {
+	t.Parallel()
+	kit.StartOnBothDatabases(t, func(t *testing.T, start func(...reeve.Tool) *reevetest.Host) {
+		h := start(guarded())
+		clerk := h.Agent("clerk", "guarded")
+		waiting := h.Call("clerk", "guarded", kit.Call{"n": 1}).ApprovalID
+		card := func() (c api.ApprovalCard) {
+			h.Want(http.StatusOK, &c, "GET", "/api/approvals/"+waiting+"/card", nil)
+			return c
+		}
+		if c := card(); c.Stale != "" {
+			t.Errorf("%+v", c)
+		}
+		for _, way := range []string{"policy", "detached"} {
+			if way == "policy" {
+				kit.UpdateAgent(h, clerk, kit.Object{"policy": kit.Object{"tools": kit.Object{"guarded": "deny"}}})
+			} else {
+				kit.UpdateAgent(h, clerk, kit.Object{"policy": kit.Object{}})
+				h.Want(http.StatusNoContent, nil, "DELETE", "/api/agents/clerk/tools/guarded", nil)
+			}
+			c := card()
+			if c.Stale == "" {
+				t.Errorf("%s: %+v", way, c)
+			}
+			h.Want(http.StatusConflict, nil, "POST", "/api/approvals/"+waiting+"/decision",
+				api.DecisionRequest{Decision: "approve", Shown: c.Shown})
+			if c := card(); c.Approval.State != reeve.ApprovalPending {
+				t.Errorf("%s: a refused decision left it %s", way, c.Approval.State)
+			}
+		}
+		kit.UpdateAgent(h, h.Agent("drafter", "file_write"), kit.Object{"policy": kit.Object{"tools": kit.Object{
+			"file_write": "propose"}}})
+		h.Agent("other", "file_write")
+		write := func(agent, text string) reeve.Result {
+			return h.Call(agent, "file_write", kit.Call{"path": "/shared/a.txt", "content": text, "overwrite": true})
+		}
+		write("other", "one\n")
+		proposed := write("drafter", "two\n").ProposalID
+		if p := kit.GetProposal(h, proposed); p.Stale != "" {
+			t.Errorf("%+v", p)
+		}
+		write("other", "between\n")
+		if p := kit.GetProposal(h, proposed); p.Stale == "" || p.State != reeve.ProposalPending {
+			t.Errorf("%+v", p)
 		}
 	})
 }
