@@ -215,6 +215,13 @@ test('C24 buttons disappear when a role is lowered', async ({ page, server, seed
   await form.getByRole('button', { name: 'Cancel' }).click();
   await expect(add).toHaveCount(0);
   await expect(page.getByRole('button', { name: 'Stop' })).toHaveCount(0);
+
+  await server.call('PATCH', `tokens/${made.id}`, { role: 'member' });
+  await page.goto(`${server.url}/inbox`);
+  await expect(page.getByRole('button', { name: /^Approve/ })).toBeVisible();
+  await expect(page.getByText('Live', { exact: true }).first()).toBeVisible();
+  await server.call('PATCH', `tokens/${made.id}`, { role: 'viewer' }); // the person clicks nothing
+  await expect(page.getByRole('button', { name: /^Approve/ })).toHaveCount(0);
 });
 
 test('C24 the title of a dialog marks hidden characters', async ({ signedIn: page, server }) => {

@@ -155,6 +155,47 @@ test('C07 C08 a card whose base changed locks and is previewed again', async ({ 
     .toEqual(['file_write', 'users_send']);
 });
 
+test('C07 a card shows that a call or a proposal can no longer run', async ({ signedIn: page, server, seeded }) => {
+  const card = page.locator('.inbox-card');
+  await expect(card).toContainText('New figures arrived');
+  await server.call('DELETE', `agents/${seeded.writer}/tools/file_write`);
+  await expect(card.getByRole('alert')).toContainText('An approval would run nothing');
+  await expect(card.getByRole('button', { name: /^Approve/ })).toHaveCount(0);
+  await page.locator('.entry', { hasText: 'file_delete' }).locator('.entry-open').click();
+  await expect(card.getByRole('button', { name: /^Accept/ })).toBeEnabled();
+  await server.call('POST', `agents/${seeded.writer}/tools`, { tool_id: 'file_write' });
+  await server.call('PATCH', `agents/${seeded.writer}`, {
+    policy: { tools: { file_write: 'allow', file_delete: 'propose' } },
+  });
+  await server.call('POST', `agents/${seeded.writer}/calls`, {
+    tool: 'file_write',
+    args: { path: '/shared/old.txt', overwrite: true, content: 'needed after all\n' },
+  });
+  await expect(card.getByRole('alert')).toContainText('Accepting it would apply nothing');
+  await expect(card.getByRole('button', { name: /^Accept/ })).toHaveCount(0);
+  await expect(card.getByRole('button', { name: /^Reject/ })).toBeEnabled();
+});
+
+test('C07 the dialog of a call in a chat locks when somebody else decides', async ({
+  signedIn: page,
+  server,
+  seeded,
+}) => {
+  await page.goto(`${server.url}/chat/${seeded.conversation}`);
+  await page.getByLabel('Message', { exact: true }).fill('memory_save {"content":"Ferns like shade."}');
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByRole('log').getByRole('button', { name: 'Deny' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Deny memory_save?' });
+  await dialog.getByLabel('Reason').fill('They like sun');
+  const waiting = (await server.call('GET', 'approvals?state=pending')).approvals as Row[];
+  await server.call('POST', `approvals/${waiting.find((a) => a.tool === 'memory_save')?.id}/decision`, {
+    decision: 'approve',
+  });
+  await expect(dialog.getByRole('alert')).toContainText('This call was decided.');
+  await expect(dialog.getByRole('button', { name: 'Deny' })).toBeDisabled();
+  await expect(dialog.getByLabel('Reason')).toHaveValue('They like sun');
+});
+
 test('C04 what is hidden is marked, and an owner can reveal it', async ({
   signedIn: page,
   server,

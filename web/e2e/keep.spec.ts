@@ -26,6 +26,13 @@ test('C16 what was typed in an editor is not lost by leaving the page', async ({
   await expect.poll(() => asked).toBe('beforeunload');
   await expect(editor).toHaveText('// my words');
 
+  await page.getByRole('button', { name: /^Account of/ }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  const out = page.getByRole('dialog', { name: 'Sign out and lose what you typed?' });
+  await out.getByRole('button', { name: 'Cancel' }).click();
+  await expect(editor).toHaveText('// my words');
+  expect((await page.request.get(`${server.url}/api/session`)).status()).toBe(200);
+
   await page.getByLabel('Compare with').selectOption({ index: 0 });
   await runs.click();
   await question.getByRole('button', { name: 'Discard' }).click();

@@ -77,6 +77,7 @@ export class EventStream {
         failures = 0;
         this.announce('live');
         await this.consume(answer.body);
+        void this.queries.invalidateQueries({ queryKey: ['session'] }); // the role may have been lowered
       } catch {
         if (this.stop.signal.aborted) return;
       }

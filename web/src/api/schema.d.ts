@@ -5085,6 +5085,8 @@ export interface components {
             set_id: string;
             /** @description Hash of the agent's settings for the tool */
             settings: string;
+            /** @description Why accepting it would apply nothing, such as a changed file; not in lists */
+            stale?: string;
             state: string;
             thread_id: string;
             tool: string;

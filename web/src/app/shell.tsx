@@ -3,8 +3,10 @@ import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router';
 import { useQueryClient } from '@tanstack/react-query';
 import { Button as AriaButton, Menu, MenuItem, MenuTrigger, Popover } from 'react-aria-components';
 import { signOut } from '../api/client';
+import { Confirm } from '../ui/confirm';
 import { Boundary } from '../ui/states';
 import { useNotify } from '../ui/toast';
+import { isUnsaved } from '../ui/unsaved';
 import { countInbox, useInbox } from './data';
 import { useKeepFocus } from './focus';
 import { useKeyHelp, useKeys } from './keyboard';
@@ -203,21 +205,20 @@ function PersonMenu() {
   const notify = useNotify();
   const help = useKeyHelp();
   const [theme, setTheme] = useState<Theme>(readTheme);
+  const [isLeaving, setLeaving] = useState(false);
   const act = async (key: string) => {
     if (key === 'system' || key === 'light' || key === 'dark') {
       applyTheme(key);
       setTheme(key);
     } else if (key === 'keys') help();
-    else {
-      try {
-        await signOut();
-        queries.clear();
-        sessionStorage.clear(); // what the person typed is for nobody else
-        location.assign('/signin');
-      } catch (e) {
-        notify.failed(e);
-      }
-    }
+    else if (isUnsaved()) setLeaving(true);
+    else await leave().catch(notify.failed);
+  };
+  const leave = async () => {
+    await signOut();
+    sessionStorage.clear(); // what the person typed is for nobody else
+    queries.setQueryData(['session'], null); // closes every page, so that none asks again
+    setTimeout(() => location.assign('/signin'));
   };
   const themes: [Theme, string][] = [
     ['system', 'Theme of the device'],
@@ -225,21 +226,33 @@ function PersonMenu() {
     ['dark', 'Dark theme'],
   ];
   return (
-    <MenuTrigger>
-      <AriaButton className="btn quiet" aria-label={`Account of ${session.user}`}>
-        <span className="cut">{session.user}</span> ▾
-      </AriaButton>
-      <Popover className="menu-pop" placement="bottom end">
-        <Menu className="menu" onAction={(key) => void act(String(key))}>
-          {themes.map(([id, label]) => (
-            <MenuItem key={id} id={id} className="menu-item" textValue={label}>
-              <span className="grow">{label}</span>{theme === id && '✓'}
-            </MenuItem>
-          ))}
-          <MenuItem id="keys" className="menu-item">Keyboard shortcuts</MenuItem>
-          <MenuItem id="out" className="menu-item" textValue="Sign out">Sign out</MenuItem>
-        </Menu>
-      </Popover>
-    </MenuTrigger>
+    <>
+      <MenuTrigger>
+        <AriaButton className="btn quiet" aria-label={`Account of ${session.user}`}>
+          <span className="cut">{session.user}</span> ▾
+        </AriaButton>
+        <Popover className="menu-pop" placement="bottom end">
+          <Menu className="menu" onAction={(key) => void act(String(key))}>
+            {themes.map(([id, label]) => (
+              <MenuItem key={id} id={id} className="menu-item" textValue={label}>
+                <span className="grow">{label}</span>{theme === id && '✓'}
+              </MenuItem>
+            ))}
+            <MenuItem id="keys" className="menu-item">Keyboard shortcuts</MenuItem>
+            <MenuItem id="out" className="menu-item" textValue="Sign out">Sign out</MenuItem>
+          </Menu>
+        </Popover>
+      </MenuTrigger>
+      {isLeaving && (
+        <Confirm
+          title="Sign out and lose what you typed?"
+          action="Sign out"
+          run={leave}
+          onClose={() => setLeaving(false)}
+        >
+          <p>It is not saved.</p>
+        </Confirm>
+      )}
+    </>
   );
 }

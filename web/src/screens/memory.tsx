@@ -408,7 +408,11 @@ function EditNote({ note, onClose }: { note: Schemas['Note']; onClose: () => voi
               )}
               , <Ago time={seen.updated_at} />. Your text is kept and is not saved.
             </p>
-            <CompareView title="What it says now → yours" before={seen.content} after={content} />
+            {content === first.content ? (
+              seen.content !== content && <p>You changed only its tags. Its new text stays.</p>
+            ) : (
+              <CompareView title="What it says now → yours" before={seen.content} after={content} />
+            )}
           </section>
         )}
         {error !== null && <Failure error={error} />}

@@ -11,6 +11,13 @@ export interface Leaving {
   stay: () => void;
 }
 
+/** isUnsaved reports whether something on the page is lost by leaving it. */
+export function isUnsaved(): boolean {
+  const question = new Event('beforeunload', { cancelable: true }); // the router answers for each useUnsaved
+  window.dispatchEvent(question);
+  return question.defaultPrevented;
+}
+
 /**
  * useUnsaved stops a person from leaving a page while isUnsaved returns true: the caller asks when isAsked is true. The
  * browser asks before it reloads or closes the page.

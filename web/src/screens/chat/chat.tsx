@@ -470,9 +470,9 @@ function ToolLine({
           verb="Deny"
           help="The agent receives this text."
           onClose={() => setDenying(false)}
+          locked={waits ? undefined : 'This call was decided. What you typed here is not sent. You can copy it.'}
           onGive={async (comment) => {
-            onSend({ type: 'deny', approval_id: line.approval, comment });
-            setDenying(false);
+            if (onSend({ type: 'deny', approval_id: line.approval, comment })) setDenying(false);
           }}
         />
       )}

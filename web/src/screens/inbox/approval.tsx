@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState, type RefObject } from 'react';
+import { useEffect, useRef, useState, type ReactNode, type RefObject } from 'react';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { api, ok, type Schemas } from '../../api/client';
@@ -19,6 +19,9 @@ import { useNotify } from '../../ui/toast';
 import { CallBody, CardTitle, HIDDEN } from './call-card';
 import { subtitle } from './entries';
 
+/** BASES are the topics whose changes may change what a waiting call would do. */
+export const BASES = ['operations', 'tools', 'agents'];
+
 /**
  * ApprovalCard shows a call that waits for a person, and decides on it. The decision names the hash of the shown card,
  * so that the server refuses it if the card is no longer current.
@@ -36,7 +39,7 @@ export function ApprovalCard({
   const query = useLive(
     ['approval', id],
     (signal) => ok(api.GET('/api/approvals/{id}/card', { params: { path: { id } }, signal })),
-    { topics: ['approvals'], id, also: ['operations'] }, // an operation may change what the call is based on
+    { topics: ['approvals'], id, also: BASES },
   );
   useReadAt(query.data?.approval.expires_at, query.refetch);
   // The keys belong to the entry, not to its loaded card: the list of keys is complete while the card still loads.
@@ -166,12 +169,9 @@ function Card({
         <CardTitle tool={approval.tool} args={subtitle(approval.args)} state={approval.state} />
       </header>
       {card.stale && (
-        <div className="body" role="alert">
-          <p>
-            <Tag tone="wait">out of date</Tag> <Inert text={sentence(card.stale)} /> An approval would run nothing.
-            {!card.can_edit && ' Deny the call, so that it can be made again.'}
-          </p>
-        </div>
+        <OutOfDate why={card.stale}>
+          An approval would run nothing.{!card.can_edit && ' Deny the call, so that it can be made again.'}
+        </OutOfDate>
       )}
       {card.proposed && card.proposed.args !== approval.args && (
         <div className="body stack tight">
@@ -284,6 +284,17 @@ function Card({
         />
       )}
     </>
+  );
+}
+
+/** OutOfDate says why a card shows what can no longer happen. */
+export function OutOfDate({ why, children }: { why: string; children: ReactNode }) {
+  return (
+    <div className="body" role="alert">
+      <p>
+        <Tag tone="wait">out of date</Tag> <Inert text={sentence(why)} /> {children}
+      </p>
+    </div>
   );
 }
 

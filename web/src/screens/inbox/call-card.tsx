@@ -58,7 +58,7 @@ export function CallBody({
     queryFn: ({ signal }) =>
       ok(api.GET('/api/approvals/{id}/revealed', { params: { path: { id: reveal ?? '' } }, signal })),
   });
-  const shown = isRevealed && secret.data ? secret.data : null;
+  const shown = isRevealed && can('owner') && secret.data ? secret.data : null;
   const args = shown?.args ?? call.args;
   const preview = shown?.preview || call.preview;
   const nameOf = useAgentName();

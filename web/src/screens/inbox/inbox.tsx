@@ -7,7 +7,7 @@ import { useKeys } from '../../app/keyboard';
 import { useAccess } from '../../app/session';
 import { useSettled } from '../../app/settled';
 import { some } from '../../lib/format';
-import { explainRefusal } from '../../lib/problem';
+import { explainRefusal, sentence } from '../../lib/problem';
 import { Button, Page, Ready, Tag } from '../../ui/kit';
 import { Empty } from '../../ui/states';
 import { Ago, Inert } from '../../ui/text';
@@ -131,7 +131,8 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
     setDeciding(false);
     if (failed.length < results.size)
       notify.done(`${isApproved ? verbs.accepted : verbs.rejected} ${results.size - failed.length}`);
-    if (failed.length > 0) notify.failed(new Error(`${failed.length} failed; the row of each says why`));
+    const first = results.get(failed[0] ?? '');
+    if (first) notify.failed(new Error(failed.length === 1 ? first.text : `${failed.length} failed. ${first.text}`));
     void queries.invalidateQueries({ queryKey: ['inbox'] });
   };
   useKeys('Inbox', [
@@ -256,7 +257,7 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
 
 // textOf says in one line why a decision failed, and what to do.
 function textOf(error: unknown): string {
-  if (!(error instanceof ApiError)) return String(error);
+  if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error);
   const said = explainRefusal(error);
   return [said.title, said.hint].filter(Boolean).join(' ');
 }
@@ -280,6 +281,8 @@ async function decideOne(entry: Entry, isApproved: boolean, comment?: string): P
     );
     return a.state;
   }
+  const stale = isApproved && (await ok(api.GET('/api/proposals/{id}', { params }))).stale;
+  if (stale) throw new Error(`${sentence(stale)} Nothing was applied.`);
   const p = isApproved
     ? await ok(api.POST('/api/proposals/{id}/accept', { params, body: {} }))
     : await ok(api.POST('/api/proposals/{id}/reject', { params, body: { comment: comment || undefined } }));

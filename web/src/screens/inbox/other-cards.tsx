@@ -10,7 +10,7 @@ import { JSONView } from '../../ui/json';
 import { Button, Facts, Field, Panel, Ready, StateTag, useLive } from '../../ui/kit';
 import { Ago, Id, Inert } from '../../ui/text';
 import { useNotify } from '../../ui/toast';
-import { Reason } from './approval';
+import { BASES, OutOfDate, Reason } from './approval';
 import { CallBody, CardTitle, EFFECTS } from './call-card';
 import { subtitle } from './entries';
 import { BudgetDialog, BudgetFacts } from '../budget';
@@ -46,7 +46,7 @@ export function ProposalCard({ id, onDone }: { id: string; onDone?: () => void }
   const query = useLive(
     ['proposal', id],
     (signal) => ok(api.GET('/api/proposals/{id}', { params: { path: { id } }, signal })),
-    { topics: ['proposals'], id },
+    { topics: ['proposals'], id, also: BASES },
   );
   const p = query.data;
   const isSettled = useSettled(p ? `${id} ${p.state}` : '-');
@@ -70,7 +70,7 @@ export function ProposalCard({ id, onDone }: { id: string; onDone?: () => void }
     'Proposal',
     mayDecide
       ? [
-          { keys: 'a', label: 'Accept', run: () => void accept() },
+          ...(p?.stale ? [] : [{ keys: 'a', label: 'Accept', run: () => void accept() }]),
           { keys: 'd', label: 'Reject with a reason', run: () => setRejecting(true) },
         ]
       : [],
@@ -83,6 +83,9 @@ export function ProposalCard({ id, onDone }: { id: string; onDone?: () => void }
             <header>
               <CardTitle tool={p.tool} args={subtitle(p.args)} state={p.state} />
             </header>
+            {p.stale && (
+              <OutOfDate why={p.stale}>Accepting it would apply nothing. The agent can propose it again.</OutOfDate>
+            )}
             <CallBody
               call={p}
               facts={[
@@ -105,9 +108,11 @@ export function ProposalCard({ id, onDone }: { id: string; onDone?: () => void }
             />
             {p.state === 'pending' && can('member') && (
               <footer className="sticky-foot">
-                <Button kind="main" disabled={!mayDecide} onClick={() => void accept()}>
-                  Accept <kbd>a</kbd>
-                </Button>
+                {!p.stale && (
+                  <Button kind="main" disabled={!mayDecide} onClick={() => void accept()}>
+                    Accept <kbd>a</kbd>
+                  </Button>
+                )}
                 <Button disabled={!mayDecide} onClick={() => setRejecting(true)}>
                   Reject… <kbd>d</kbd>
                 </Button>
