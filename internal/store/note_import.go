@@ -107,6 +107,9 @@ func noteOf(w NoteWriter, r reeve.NoteRecord, now time.Time) (n reeve.Note, vers
 		if last = v.Version; !slices.Contains(reeve.NoteOrigins(), v.Origin) {
 			return n, nil, reeve.InvalidField("/versions", "have an unknown origin", "person, agent or untrusted")
 		}
+		if w.Origin == reeve.NoteUntrusted {
+			v.Origin = w.Origin
+		}
 		if v.Content, err = reeve.CheckNote(v.Content); err != nil {
 			return n, nil, err
 		}

@@ -132,6 +132,15 @@ func TestN14_ExportRoundTripLosesNothing(t *testing.T) {
 		if got := exportNotes(other); string(kit.MustJSON(got)) != string(kit.MustJSON(all)) {
 			t.Errorf("elsewhere:\n%s\nwant\n%s", kit.MustJSON(got), kit.MustJSON(all))
 		}
+		doubted := reevetest.Start(t) // an import that the person does not trust, whatever the file says
+		importNotes(doubted, api.NoteImportRequest{Untrusted: true, Notes: plan.Notes})
+		for _, n := range exportNotes(doubted) {
+			for _, v := range append(n.Versions, reeve.NoteVersion{Origin: n.Origin}) {
+				if v.Origin != reeve.NoteUntrusted {
+					t.Errorf("%s became %s", n.Content, v.Origin)
+				}
+			}
+		}
 		if again := outcomes(importNotes(other, api.NoteImportRequest{Notes: plan.Notes})); strings.Contains(again, "created") {
 			t.Errorf("again: %s", again)
 		}
