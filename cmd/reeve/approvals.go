@@ -77,14 +77,26 @@ func approvalsGet(a *app) *cobra.Command {
 		ValidArgsFunction: a.complete(pendingApprovals),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				p, err := c.Approvals().Get(ctx, args[0])
+				card, err := c.Approvals().Card(ctx, args[0])
 				if err != nil {
 					return err
 				}
-				return a.printApproval(p)
+				if err := newOutOfDate(card); err != nil {
+					a.notef("an approval would run nothing: %s; %s", err.Message, err.Hint)
+				}
+				return a.printApproval(card.Approval)
 			})
 		},
 	}
+}
+
+// newOutOfDate returns why an approval would run nothing, or nil.
+func newOutOfDate(card api.ApprovalCard) *reeve.Error {
+	if card.Stale == "" {
+		return nil
+	}
+	return reeve.Errorf(reeve.Stale, "%s", card.Stale).
+		Hintf("preview the call again: reeve approvals preview %s", card.Approval.ID)
 }
 
 func approvalsApprove(a *app) *cobra.Command {
@@ -98,6 +110,13 @@ func approvalsApprove(a *app) *cobra.Command {
 		ValidArgsFunction: a.complete(pendingApprovals),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withClient(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				card, err := c.Approvals().Card(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				if err := newOutOfDate(card); err != nil {
+					return err
+				}
 				p, err := c.Approvals().Approve(ctx, args[0], comment)
 				if err != nil {
 					return err

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"reeve"
@@ -63,8 +64,8 @@ func (g *Gate) whyStale(ctx context.Context, req *request, op reeve.Operation) s
 	ctx, cancel := context.WithTimeout(ctx, baseTimeout)
 	defer cancel()
 	d := g.previewAgain(ctx, req)
-	switch reeve.CodeOf(d.refusal) {
-	case reeve.Denied, reeve.Forbidden, reeve.NotFound, reeve.Stale:
+	lasting := []reeve.Code{reeve.Denied, reeve.Forbidden, reeve.NotFound, reeve.Stale}
+	if slices.Contains(lasting, reeve.CodeOf(d.refusal)) {
 		return d.redactAndTruncate(reeve.AsError(d.refusal).Message)
 	}
 	if op.Base != "" && d.preview != nil && d.preview.Base != op.Base {
