@@ -94,6 +94,7 @@ func TestO08_AttachmentsAreSaved(t *testing.T) {
 - {when: {said: again}, calls: [{name: attachment_save, args: {path: /shared/in/a.txt, overwrite: true}}]}
 - {when: {said: earlier}, calls: [{name: attachment_save, args: {path: /shared/old.txt, turns_back: 2, index: 2}}]}
 - {when: {said: oldest}, calls: [{name: attachment_save, args: {path: /shared/older.txt, turns_back: 9}}]}
+- {when: {said: large}, calls: [{name: attachment_save, args: {path: /shared/large.txt}}]}
 - {when: {said: project}, calls: [{name: attachment_save, args: {path: /project/a.txt}}]}
 - {text: hm}
 `, nil, func(t *testing.T, h *reevetest.Host, _ *kit.RecordingModel) {
@@ -135,6 +136,10 @@ func TestO08_AttachmentsAreSaved(t *testing.T) {
 		fails("this turn has 0 attachments", save("second"))
 		fails("only 5 earlier turns have attachments", save("oldest"))
 		fails("cannot be saved into a project", save("project", one))
+		fails("a saved file has at most 10485760", save("large", [2]string{"large.txt", strings.Repeat("x", 10<<20+1)}))
+		if got := h.Call("bot", "file_read", kit.Call{"path": "/shared/large.txt"}); !got.IsError {
+			t.Errorf("a part was saved: %+v", got)
+		}
 		if replaced.Undo == nil {
 			t.Errorf("it cannot be undone: %+v", replaced)
 		}

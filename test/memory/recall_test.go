@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"reeve/host"
 	"reeve/reevetest"
 	"reeve/test/kit"
 )
@@ -37,4 +38,49 @@ func TestN03_O10_RecallByWordsAndMeaning(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The weights of words and meaning decide what is found first. Notes with equal scores are all found, and a search
+// without notes finds none.
+func TestO10_WeightsAndEqualScores(t *testing.T) {
+	t.Parallel()
+	const question = "which food could make my sibling ill?"
+	const byMeaning, byWords = "My sister is allergic to peanuts", "My boss could make a plan"
+	for first, weights := range map[string][2]float64{byWords: {100, 0.01}, byMeaning: {0.01, 100}} {
+		kit.OnBothDatabases(t, func(t *testing.T, cfg host.Config) {
+			cfg.Memory.WordWeight, cfg.Memory.MeaningWeight = weights[0], weights[1]
+			h := reevetest.Run(t, cfg)
+			kit.NewPersona(h, "bot", nil, memoryTools...)
+			if got := search(h, kit.Object{"query": question}).Results; len(got) != 0 {
+				t.Errorf("without notes: %+v", got)
+			}
+			write(h, "memory_save", kit.Object{"content": byWords})
+			waitForVectors(h, question, write(h, "memory_save", kit.Object{"content": byMeaning}).NoteID)
+			if got := texts(h, question); len(got) != 2 || got[0] != first {
+				t.Errorf("with the weights %v it finds %q", weights, got)
+			}
+			var same []string
+			for _, tag := range []string{"a", "b", "c"} {
+				same = append(same, write(h, "memory_save", kit.Object{"content": "The gate opens at seven",
+					"tags": []string{tag}}).NoteID)
+			}
+			waitForVectors(h, "gate opens", same[2])
+			var found []string
+			for range 2 { // in the same order each time
+				var ids []string
+				for _, r := range search(h, kit.Object{"query": "gate opens seven"}).Results {
+					if r.Text == "The gate opens at seven" {
+						ids = append(ids, r.NoteID)
+					}
+				}
+				if found != nil && !slices.Equal(ids, found) {
+					t.Errorf("%v, then %v", found, ids)
+				}
+				found = ids
+			}
+			if len(found) != 3 {
+				t.Errorf("it finds %v of %v", found, same)
+			}
+		})
+	}
 }

@@ -32,10 +32,14 @@ func TestL28_SubscriptionRunsActForTheirUsers(t *testing.T) {
 		h.Want(200, nil, "PUT", "/api/profiles/assistant", api.ProfileRequest{
 			Capabilities: tools.Capabilities()})
 		gym, task := newGym(h)
-		a := h.Agent("coach", "start_task_timer", "schedule_create")
+		a := h.Agent("coach", "start_task_timer", "schedule_create", "users_send", "memory_save", "agent_sleep")
 		kit.UpdateAgent(h, a, kit.Object{"categories": []string{gym.ID}})
 		kit.SetRehearsal(h, a.ID, "done",
 			kit.Object{"tool": "start_task_timer", "args": kit.Object{"task_id": task.ID}, "must": true},
+			kit.Object{"tool": "users_send", "must": true, "args": kit.Object{"title": "Squat", "text": "It is deeper"}},
+			kit.Object{"tool": "memory_save", "must": true, "args": kit.Object{"content": "I squat deeply"}},
+			kit.Object{"tool": "agent_sleep", "must": true, "args": kit.Object{
+				"next_wake_at": time.Now().Add(time.Hour).Format(time.RFC3339)}},
 			kit.Object{"tool": "schedule_create", "must": true, "args": kit.Object{"goal": "stretch",
 				"cadence_type": "cron", "cadence_value": "0 7 * * *"}})
 		for _, user := range []string{"mia", "ned"} {
@@ -61,6 +65,17 @@ func TestL28_SubscriptionRunsActForTheirUsers(t *testing.T) {
 		}
 		if len(owners) != 2 || !owners["mia"] || !owners["ned"] {
 			t.Errorf("schedules of %v", owners)
+		}
+		for _, user := range []string{"mia", "ned"} {
+			token := kit.NewTokenFor(h, user, "member")
+			var told api.NotificationList
+			h.Want(200, &told, "GET", "/api/notifications", nil, token...)
+			if len(told.Notifications) != 1 || told.Notifications[0].Body != "It is deeper" {
+				t.Errorf("%s was told %+v", user, told.Notifications)
+			}
+			if notes := kit.ListNotes(h, "", token...); len(notes) != 1 || !strings.Contains(notes[0], "I squat deeply") {
+				t.Errorf("%s has the notes %v", user, notes)
+			}
 		}
 	})
 }

@@ -8,6 +8,7 @@ test('C01 the printed link signs in once, and signing out ends the session', asy
   expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict' });
   await page.getByRole('button', { name: /^Account of/ }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await expect(page).toHaveURL(/\/signin$/);
   await expect(page.getByLabel('Access token')).toBeVisible();
   const answer = await fetch(`${server.url}/api/session`, { headers: { cookie: `reeve_session=${cookie?.value}` } });
   expect(answer.status).toBe(401);
