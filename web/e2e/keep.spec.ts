@@ -72,6 +72,25 @@ test('C13 a message that was not sent is still there after leaving and reloading
   await expect(box).toHaveValue('');
 });
 
+test('C16 a script that was typed is kept when the session ends', async ({ signedIn: page, server, seeded }) => {
+  await page.goto(`${server.url}/automations/${seeded.triage}`);
+  const editor = page.getByRole('textbox', { name: 'Script', exact: true });
+  await write(editor, '// half a script');
+  await page.context().clearCookies();
+  await page.getByLabel('Compare with').selectOption({ index: 0 });
+  await server.call('POST', `automations/${seeded.triage}/runs`, { type: 'dry' }); // the page reads again
+  await page.getByLabel('Access token').fill(server.token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(page.getByRole('navigation', { name: 'Main', exact: true })).toBeAttached();
+  await page.goto(`${server.url}/automations/${seeded.triage}`);
+  await expect(editor).toHaveText('// half a script');
+  await page.getByRole('button', { name: 'Save and activate' }).click();
+  await expect(page.getByText('Saved as a new version')).toBeVisible();
+  await page.reload();
+  await expect(editor).toHaveText('// half a script');
+  await expect(page.getByRole('button', { name: 'Save and activate' })).toHaveCount(0);
+});
+
 test('C16 a script does not replace a newer version, and is compared with it', async ({
   signedIn: page,
   server,

@@ -2,6 +2,7 @@ import { createContext, useContext, useEffect, useMemo, useState, type ReactNode
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { findSession, setWorkspace, type Session } from '../api/client';
 import { EventStream, type Live } from '../api/events';
+import { ownDrafts } from '../lib/draft';
 import { Failure } from '../ui/states';
 import { SignIn } from './signin';
 
@@ -39,6 +40,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
 function SignedIn({ session, children }: { session: Session; children: ReactNode }) {
   const queries = useQueryClient();
   const [workspace, choose] = useState(() => {
+    ownDrafts(sessionStorage, session.user);
     const last = localStorage.getItem('reeve-workspace');
     return session.workspaces.find((w) => w.id === last)?.id ?? session.workspaces[0]?.id ?? 'default';
   });

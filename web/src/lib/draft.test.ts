@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keepDraft, readDraft } from './draft';
+import { keepDraft, ownDrafts, readDraft } from './draft';
 
 function newStore(): Storage {
   const values = new Map<string, string>();
@@ -10,6 +10,7 @@ function newStore(): Storage {
       values.set(key, value);
     },
     removeItem: (key: string) => void values.delete(key),
+    clear: () => values.clear(),
     get length() {
       return values.size;
     },
@@ -29,4 +30,14 @@ test('a draft belongs to its key, and is gone once it is empty', () => {
 test('a full storage does not break the field', () => {
   const store = newStore();
   expect(() => keepDraft(store, 'one', 'x'.repeat(21))).not.toThrow();
+});
+
+test('another person does not see the drafts of the one before', () => {
+  const store = newStore();
+  ownDrafts(store, 'ann');
+  keepDraft(store, 'one', 'hello');
+  ownDrafts(store, 'ann');
+  expect(readDraft(store, 'one')).toBe('hello');
+  ownDrafts(store, 'ben');
+  expect(readDraft(store, 'one')).toBe('');
 });

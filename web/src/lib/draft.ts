@@ -14,3 +14,16 @@ export function keepDraft(store: Storage, key: string, text: string): void {
     // The storage is full or forbidden. The text stays in the field.
   }
 }
+
+const OWNER = 'reeve-draft-owner';
+
+/** ownDrafts makes user the owner of the drafts of this tab. Those of another person are removed. */
+export function ownDrafts(store: Storage, user: string): void {
+  if (store.getItem(OWNER) === user) return;
+  store.clear();
+  try {
+    store.setItem(OWNER, user);
+  } catch {
+    // The storage is forbidden, so there are no drafts.
+  }
+}

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'react';
 import { useQueryClient } from '@tanstack/react-query';
 import { api, ok, type Schemas } from '../../api/client';
 import { useAccess } from '../../app/session';
+import { keepDraft, readDraft } from '../../lib/draft';
 import { Editor } from '../../ui/code-editor';
 import { Confirm } from '../../ui/confirm';
 import { CompareView } from '../../ui/diff';
@@ -63,11 +64,12 @@ function Script({
   const queries = useQueryClient();
   const versions = list.versions ?? [];
   const active = list.active ?? '';
-  const [chosen, setChosen] = useState(active || (versions[0] ? versionOf(versions[0]) : ''));
-  const [base, setBase] = useState(active); // the active version that the person has seen
+  const [kept] = useState(() => readKept(id, versions.map(versionOf))); // typed before the session or the page ended
+  const [chosen, setChosen] = useState(kept?.chosen ?? (active || (versions[0] ? versionOf(versions[0]) : '')));
+  const [base, setBase] = useState(kept?.base ?? active); // the active version that the person has seen
   const [other, setOther] = useState('');
   const [wanted, setWanted] = useState(''); // a version to show instead of what was typed
-  const [draft, setDraft] = useState<string | null>(null);
+  const [draft, setDraft] = useState<string | null>(kept?.draft ?? null);
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const current = useSource(id, chosen);
@@ -76,6 +78,9 @@ function Script({
   const isUnsaved = draft !== null && draft !== source;
   const isOld = isUnsaved && !isBusy && base !== active;
   const leaving = useUnsaved(() => isUnsaved);
+  useEffect(() => {
+    if (current.data) keep(id, isUnsaved ? { chosen, base, draft } : undefined);
+  }, [id, current.data, isUnsaved, chosen, base, draft]);
   useEffect(() => {
     if (isUnsaved || isBusy) return;
     setBase(active);
@@ -185,7 +190,11 @@ function Script({
         <Confirm
           title="Discard your changes of the script?"
           action="Discard"
-          run={async () => (wanted ? show(wanted) : leaving.leave())}
+          run={async () => {
+            keep(id, undefined);
+            if (wanted) show(wanted);
+            else leaving.leave();
+          }}
           onClose={() => {
             setWanted('');
             leaving.stay();
@@ -196,6 +205,23 @@ function Script({
       )}
     </div>
   );
+}
+
+interface Kept {
+  chosen: string;
+  base: string;
+  draft: string;
+}
+
+function keep(id: string, kept: Kept | undefined): void {
+  keepDraft(sessionStorage, `script ${id}`, kept ? JSON.stringify(kept) : '');
+}
+
+// readKept returns the script that a person typed and neither saved nor discarded, in this tab.
+function readKept(id: string, versions: string[]): Kept | undefined {
+  const text = readDraft(sessionStorage, `script ${id}`);
+  const kept = text === '' ? undefined : (JSON.parse(text) as Kept);
+  return kept && versions.includes(kept.chosen) ? kept : undefined;
 }
 
 // Newer says that somebody saved or activated another version while the person typed, and compares it with their text.
