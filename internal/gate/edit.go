@@ -48,26 +48,17 @@ func (i *Inbox) EditApproval(ctx context.Context, workspace, id string, e Edit) 
 	}); err != nil {
 		return a, err
 	}
-	args, err := json.RawMessage(nil), error(nil)
-	if e.Args == nil {
-		args, err = i.sameArgs(ctx, op)
-	} else {
-		args, err = canonjson.Canonical(e.Args)
-	}
 	switch {
-	case err != nil && e.Args == nil:
-		return a, err
-	case err != nil:
-		return a, invalidField("/args", "a JSON object", "the arguments are not valid JSON")
 	case info.Undoes != "":
 		return a, reeve.Errorf(reeve.Unsupported, "the arguments of an undo cannot be changed").
 			Hintf("approve or deny it")
 	case info.Via == reeve.ViaScript:
 		return a, reeve.Errorf(reeve.Unsupported, "a script made this call, so its arguments cannot be changed").
 			Hintf("deny it with a reason, then change the script")
-	case e.Args != nil && reeve.Hash(args) == op.ArgsHash:
-		return a, invalidField("/args", "other arguments, or none to preview the call again",
-			"the arguments are the same")
+	}
+	args, err := i.newArgs(ctx, op, e)
+	if err != nil {
+		return a, err
 	}
 	res, err := i.g.call(ctx, reeve.Call{Workspace: workspace, Agent: op.AgentID, Tool: op.Tool, Args: args,
 		Session: info.Session, Run: op.RunID, User: info.User, Via: reeve.ViaREST, Tools: info.Tools, Reason: a.Reason},
@@ -82,13 +73,24 @@ func (i *Inbox) EditApproval(ctx context.Context, workspace, id string, e Edit) 
 	})
 }
 
-// sameArgs returns the arguments of an operation.
-func (i *Inbox) sameArgs(ctx context.Context, op reeve.Operation) (args json.RawMessage, err error) {
-	return args, i.g.DB.View(ctx, func(s *store.Snap) error {
-		c, err := s.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
-		args = json.RawMessage(c.Args)
-		return err
-	})
+// newArgs returns the arguments of the call that replaces an operation: those of the edit, or else the same.
+func (i *Inbox) newArgs(ctx context.Context, op reeve.Operation, e Edit) (args json.RawMessage, err error) {
+	if e.Args == nil {
+		err = i.g.DB.View(ctx, func(s *store.Snap) error {
+			c, err := s.Ledger().GetCall(ctx, op.WorkspaceID, op.CallID)
+			args = json.RawMessage(c.Args)
+			return err
+		})
+		return args, err
+	}
+	if args, err = canonjson.Canonical(e.Args); err != nil {
+		return nil, invalidField("/args", "a JSON object", "the arguments are not valid JSON")
+	}
+	if reeve.Hash(args) == op.ArgsHash {
+		return nil, invalidField("/args", "other arguments, or none to preview the call again",
+			"the arguments are the same")
+	}
+	return args, nil
 }
 
 // checkEditable returns an error if the arguments of a call can no longer be changed.

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -19,9 +18,13 @@ type Inbox struct{ g *Gate }
 func (i *Inbox) DecideApproval(ctx context.Context, workspace, id string, approve bool,
 	by, comment, shown string) (a reeve.Approval, err error) {
 	if approve && shown != "" {
-		if why, err := i.g.WhyStale(ctx, workspace, id); err != nil || why != "" {
-			return a, cmp.Or(err, error(reeve.Errorf(reeve.Stale, "%s; nothing was decided", why).
-				Hintf("preview the call again, then decide")))
+		why, err := i.g.WhyStale(ctx, workspace, id)
+		if err != nil {
+			return a, err
+		}
+		if why != "" {
+			return a, reeve.Errorf(reeve.Stale, "%s; nothing was decided", why).
+				Hintf("preview the call again, then decide")
 		}
 	}
 	var obsolete error

@@ -12,7 +12,11 @@ import (
 // Reveal returns the exact arguments of a call that an approval is about, and its preview without redaction. Nothing of
 // that is recorded. The preview is empty if the tool has none; it fails if the call would be refused now.
 func (g *Gate) Reveal(ctx context.Context, workspace, approval string) (args, preview string, err error) {
-	op, req, err := g.loadWaiting(ctx, workspace, approval)
+	op, err := g.getWaitingOperation(ctx, workspace, approval)
+	if err != nil {
+		return "", "", err
+	}
+	req, err := g.loadCurrentRequest(ctx, op)
 	if err != nil {
 		return "", "", err
 	}
@@ -29,13 +33,13 @@ func (g *Gate) Reveal(ctx context.Context, workspace, approval string) (args, pr
 
 // WhyStale returns why an approval of a waiting call would run nothing: what the call is based on has changed since the
 // person was asked, or the agent may no longer make the call. It returns an empty string if nothing has changed, and
-// also if the tool does not answer within baseTimeout.
+// also if the tool does not answer within previewTimeout.
 func (g *Gate) WhyStale(ctx context.Context, workspace, approval string) (string, error) {
-	op, req, err := g.loadWaiting(ctx, workspace, approval)
+	op, err := g.getWaitingOperation(ctx, workspace, approval)
 	if err != nil || op.State != reeve.Parked {
 		return "", err
 	}
-	return g.whyStale(ctx, req, op), nil
+	return g.whyStale(ctx, op)
 }
 
 // WhyProposalStale is WhyStale for a pending proposal.
@@ -48,50 +52,60 @@ func (g *Gate) WhyProposalStale(ctx context.Context, p reeve.Proposal) (string, 
 	}); err != nil {
 		return "", err
 	}
-	g.viewCache.invalidateAgents(p.WorkspaceID)
-	req, err := g.loadRequest(ctx, op)
+	op.ToolVersion, op.Base = p.ToolVersion, p.Base
+	return g.whyStale(ctx, op)
+}
+
+// previewTimeout bounds how long a person waits for the preview that WhyStale makes.
+const previewTimeout = 2 * time.Second
+
+// whyStale returns why the call of an operation would run nothing.
+func (g *Gate) whyStale(ctx context.Context, op reeve.Operation) (string, error) {
+	req, err := g.loadCurrentRequest(ctx, op)
+	if isLastingRefusal(err) {
+		return reeve.AsError(err).Message, nil
+	}
 	if err != nil {
 		return "", err
 	}
-	op.ToolVersion, op.Base = p.ToolVersion, p.Base
-	return g.whyStale(ctx, req, op), nil
-}
-
-func (g *Gate) whyStale(ctx context.Context, req *request, op reeve.Operation) string {
 	if e, ok := req.view.workspace.tools[op.Tool]; ok && e.fingerprint != op.ToolVersion {
-		return "the tool has changed since the agent asked"
+		return "the tool has changed since the agent asked", nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, baseTimeout)
+	ctx, cancel := context.WithTimeout(ctx, previewTimeout)
 	defer cancel()
 	d := g.previewAgain(ctx, req)
-	lasting := []reeve.Code{reeve.Denied, reeve.Forbidden, reeve.NotFound, reeve.Stale}
-	if slices.Contains(lasting, reeve.CodeOf(d.refusal)) {
-		return d.redactAndTruncate(reeve.AsError(d.refusal).Message)
+	if isLastingRefusal(d.refusal) {
+		return d.redactAndTruncate(reeve.AsError(d.refusal).Message), nil
 	}
 	if op.Base != "" && d.preview != nil && d.preview.Base != op.Base {
-		return "the target has changed since the agent asked"
+		return "the target has changed since the agent asked", nil
 	}
-	return "" // a decision explains other refusals, such as a spent budget
+	return "", nil
 }
 
-// baseTimeout bounds how long a person waits for the preview that WhyStale makes.
-const baseTimeout = 2 * time.Second
+// isLastingRefusal reports whether a call that was refused now would also be refused after an approval. A spent budget,
+// for example, makes the call wait again.
+func isLastingRefusal(err error) bool {
+	codes := []reeve.Code{reeve.Denied, reeve.Forbidden, reeve.NotFound, reeve.Stale}
+	return err != nil && slices.Contains(codes, reeve.CodeOf(err))
+}
 
-// loadWaiting loads the operation that an approval is about, and its call.
-func (g *Gate) loadWaiting(ctx context.Context, workspace, approval string) (op reeve.Operation, req *request,
-	err error) {
-	if err = g.DB.View(ctx, func(s *store.Snap) error {
+// getWaitingOperation returns the operation that an approval is about.
+func (g *Gate) getWaitingOperation(ctx context.Context, workspace, approval string) (op reeve.Operation, err error) {
+	err = g.DB.View(ctx, func(s *store.Snap) error {
 		a, err := s.Ledger().GetApproval(ctx, workspace, approval)
 		if err == nil {
 			op, err = s.Ledger().GetOperation(ctx, workspace, a.OperationID)
 		}
 		return err
-	}); err != nil {
-		return op, nil, err
-	}
-	g.viewCache.invalidateAgents(workspace) // no write follows that would detect an outdated view
-	req, err = g.loadRequest(ctx, op)
-	return op, req, err
+	})
+	return op, err
+}
+
+// loadCurrentRequest loads the call of an operation with the present rights of its agent.
+func (g *Gate) loadCurrentRequest(ctx context.Context, op reeve.Operation) (*request, error) {
+	g.viewCache.invalidateAgents(op.WorkspaceID) // no write follows that would detect an outdated view
+	return g.loadRequest(ctx, op)
 }
 
 // previewAgain decides on a waiting call as if it were a new one that only asks for a preview, without redaction.
@@ -115,8 +129,7 @@ func (g *Gate) LookUp(ctx context.Context, workspace, operation string) (what re
 		return "", "", reeve.Errorf(reeve.Conflict, "operation %s is %s, so its outcome is known or still open", op.ID,
 			op.State).Hintf("read the operation again")
 	}
-	g.viewCache.invalidateAgents(workspace)
-	req, err := g.loadRequest(ctx, op)
+	req, err := g.loadCurrentRequest(ctx, op)
 	if err != nil {
 		return "", "", err
 	}

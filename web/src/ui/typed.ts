@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from 'react';
 
 /**
- * useTyped is the text of a search field whose search is in the address. write puts what is typed into the address,
- * without spaces around it; a field without it does so by itself. The text follows the address when it changes
- * otherwise, such as by a link.
+ * useTyped returns the text of a search field and a function that sets it. asked is the search in the address. write
+ * puts the typed text into the address, without spaces around it. Leave write out if the caller does that itself. When
+ * the address changes in another way, such as by a link, the text follows it.
  */
 export function useTyped(asked: string, write?: (text: string) => void): [string, (text: string) => void] {
   const [typed, setTyped] = useState(asked);

@@ -470,7 +470,7 @@ function ToolLine({
           verb="Deny"
           help="The agent receives this text."
           onClose={() => setDenying(false)}
-          locked={waits ? undefined : 'This call was decided. What you typed here is not sent. You can copy it.'}
+          locked={waits ? undefined : 'This call was decided.'}
           onGive={async (comment) => {
             if (onSend({ type: 'deny', approval_id: line.approval, comment })) setDenying(false);
           }}

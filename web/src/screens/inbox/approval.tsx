@@ -19,8 +19,8 @@ import { useNotify } from '../../ui/toast';
 import { CallBody, CardTitle, HIDDEN } from './call-card';
 import { subtitle } from './entries';
 
-/** BASES are the topics whose changes may change what a waiting call would do. */
-export const BASES = ['operations', 'tools', 'agents'];
+/** BASE_TOPICS are the topics of changes after which a waiting call may do something else. */
+export const BASE_TOPICS = ['operations', 'tools', 'agents'];
 
 /**
  * ApprovalCard shows a call that waits for a person, and decides on it. The decision names the hash of the shown card,
@@ -39,7 +39,7 @@ export function ApprovalCard({
   const query = useLive(
     ['approval', id],
     (signal) => ok(api.GET('/api/approvals/{id}/card', { params: { path: { id } }, signal })),
-    { topics: ['approvals'], id, also: BASES },
+    { topics: ['approvals'], id, also: BASE_TOPICS },
   );
   useReadAt(query.data?.approval.expires_at, query.refetch);
   // The keys belong to the entry, not to its loaded card: the list of keys is complete while the card still loads.
@@ -310,7 +310,7 @@ const LOCKED: Record<string, string> = {
 function describeLock(approval: Schemas['Approval']): string {
   const state = LOCKED[approval.state] ?? `This call is ${approval.state}.`;
   const by = approval.decided_by ? ` The decision is by ${approval.decided_by}.` : '';
-  return `${state}${by} What you typed here is not sent. You can copy it.`;
+  return `${state}${by}`;
 }
 
 // EditDialog changes the arguments of a call. The change becomes a new call, which waits for its own approval.
@@ -441,7 +441,7 @@ function Locked({ why }: { why?: string }) {
     <div role="alert">
       {why && (
         <p className="minus">
-          <Inert text={why} />
+          <Inert text={why} /> What you typed here is not sent. You can copy it.
         </p>
       )}
     </div>

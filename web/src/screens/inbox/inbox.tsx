@@ -56,8 +56,8 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
     last.current = entries[foundAt];
   }, [entries, foundAt]);
   const isGone = shownKey !== undefined && !current;
-  const gone = isGone && (last.current?.key === shownKey ? last.current : describeGone(shownKey));
-  const shown = current ?? (gone || undefined);
+  const remembered = last.current?.key === shownKey ? last.current : undefined;
+  const shown = current ?? remembered ?? (isGone ? describeGone(shownKey) : undefined);
   const isSettled = useSettled(shown?.key ?? '');
   const locksItself = shown?.kind === 'approval' || shown?.kind === 'proposal';
   useEffect(() => {
@@ -131,8 +131,8 @@ function Entries({ entries, hasMore }: { entries: Entry[]; hasMore: boolean }) {
     setDeciding(false);
     if (failed.length < results.size)
       notify.done(`${isApproved ? verbs.accepted : verbs.rejected} ${results.size - failed.length}`);
-    const first = results.get(failed[0] ?? '');
-    if (first) notify.failed(new Error(failed.length === 1 ? first.text : `${failed.length} failed. ${first.text}`));
+    const failure = results.get(failed[0] ?? '')?.text;
+    if (failure) notify.failed(new Error(failed.length === 1 ? failure : `${failed.length} failed. ${failure}`));
     void queries.invalidateQueries({ queryKey: ['inbox'] });
   };
   useKeys('Inbox', [

@@ -10,7 +10,7 @@ import { JSONView } from '../../ui/json';
 import { Button, Facts, Field, Panel, Ready, StateTag, useLive } from '../../ui/kit';
 import { Ago, Id, Inert } from '../../ui/text';
 import { useNotify } from '../../ui/toast';
-import { BASES, OutOfDate, Reason } from './approval';
+import { BASE_TOPICS, OutOfDate, Reason } from './approval';
 import { CallBody, CardTitle, EFFECTS } from './call-card';
 import { subtitle } from './entries';
 import { BudgetDialog, BudgetFacts } from '../budget';
@@ -46,7 +46,7 @@ export function ProposalCard({ id, onDone }: { id: string; onDone?: () => void }
   const query = useLive(
     ['proposal', id],
     (signal) => ok(api.GET('/api/proposals/{id}', { params: { path: { id } }, signal })),
-    { topics: ['proposals'], id, also: BASES },
+    { topics: ['proposals'], id, also: BASE_TOPICS },
   );
   const p = query.data;
   const isSettled = useSettled(p ? `${id} ${p.state}` : '-');
@@ -152,7 +152,7 @@ export function ProposalCard({ id, onDone }: { id: string; onDone?: () => void }
 // describeLock says why an open dialog can no longer reject a proposal.
 function describeLock(p: Schemas['Proposal']): string {
   const by = p.decided_by ? ` by ${p.decided_by}` : '';
-  return `This proposal is ${p.state}${by}. What you typed here is not sent. You can copy it.`;
+  return `This proposal is ${p.state}${by}.`;
 }
 
 /** UnknownCard shows a call whose outcome is not proven, and records what a person found out. */

@@ -1,0 +1,2 @@
+const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/editor-BfL1JnTi.js","assets/jsx-runtime-Wy9s6hX0.js"])))=>i.map(i=>d[i]);
+import{n as e,t}from"./index-Mk11jRni.js";var n=e(async()=>(await t(async()=>{let{default:e}=await import(`./editor-BfL1JnTi.js`);return{default:e}},__vite__mapDeps([0,1]))).default);export{n as t};
